@@ -122,7 +122,7 @@ def certify_with_budget(
     left, right = tallies
     findings = (
         proposal.certify(left, right, pair, error_share),
-        *proposal.certify_beside(left, right, pair, error_share),
+        *proposal.certify_secondary(left, right, pair, error_share),
     )
     least_confidence = 1.0 - error_share * (1.0 + _ROUNDING)
     for finding in findings:

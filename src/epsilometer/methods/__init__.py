@@ -1,4 +1,6 @@
-"""Ways to find and prove a loss of privacy. Each learns on some draws and certifies on fresh ones.
+"""Methods that find and certify a loss of privacy.
+
+Each learns on some draws and certifies on fresh ones.
 
 Example:
     >>> em.methods.find_method("events").guarantee
@@ -6,7 +8,13 @@ Example:
 """
 
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.registry import as_method, as_options, find_method, names, restore_proposal
+from epsilometer.methods.registry import (
+    as_method,
+    as_options,
+    find_method,
+    names,
+    restore_proposal,
+)
 
 __all__ = [
     "Method",

@@ -1,7 +1,7 @@
-"""What a method is: it learns on some draws what to prove, and proves it on fresh ones.
+"""What a method is: it learns on some draws what to certify, and certifies it on fresh ones.
 
-The audit loop owns the split and the budget. A method never sees fresh draws before it has fixed
-its proposal, and a proposal sees them only as tallies.
+The audit loop owns the split and the error budget. A method never sees fresh draws before it has
+fixed its proposal, and a proposal sees them only as tallies.
 """
 
 from dataclasses import dataclass, field
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be proved.
+    """What is to be certified.
 
     Attributes:
         claim: the notion, its fixed parameters, and the claimed value.
-        n_fresh: draws per side that the proof will have, (left, right).
-        failure_probability: what the proof may spend.
-        stream: of random numbers, for methods that draw some themselves. An audit gives each
-            proposal its own, from its seed; without one it comes from the system's entropy, so that
-            no method can do with a constant seed.
+        n_fresh: draws per side that the certificate will have, (left, right).
+        failure_probability: what the certificate may spend.
+        stream: random numbers for methods that need some. An audit gives each proposal a stream of
+            its own, derived from the audit's seed. The default comes from the system's entropy, so
+            that no method works with a constant seed by accident.
     """
 
     claim: Claim
@@ -38,26 +38,27 @@ class Task:
     stream: Stream = field(default_factory=Stream.fresh)
 
     def learning_rng(self) -> np.random.Generator:
-        """Random numbers for `propose`; the same ones at every call."""
+        """Returns random numbers for `propose`; the same ones at every call."""
         return self.stream.rng(Purpose.LEARN)
 
     def proving_rng(self) -> np.random.Generator:
-        """Random numbers for `certify`, which chose nothing; the same ones at every call.
+        """Returns random numbers for `certify`; the same ones at every call.
 
-        So the bounds of one certificate at several failure probabilities rest on the same numbers.
+        They took no part in `propose`. Because they repeat, the bounds of one certificate at
+        several failure probabilities rest on the same numbers.
         """
         return self.stream.rng(Purpose.PROVE)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An event that may be worth proving, with its frequencies in the draws that chose it.
+    """An event that may be worth certifying, with its frequencies in the draws that chose it.
 
     Attributes:
         event: the set of outputs.
         flipped: False when the left outputs fall into it more often.
         p: its frequency on the side where it is more frequent.
-        q: on the other.
+        q: its frequency on the other side.
         predicted: the bound to expect.
     """
 
@@ -68,12 +69,12 @@ class Candidate:
     predicted: float
 
     def oriented(self, left: T, right: T) -> tuple[T, T]:
-        """The side where the event is more frequent, then the other."""
+        """Returns what belongs to the side where the event is more frequent, then the other."""
         return (right, left) if self.flipped else (left, right)
 
 
 class Proposal:
-    """What a method wants to prove, fixed before the fresh draws. It must survive pickling.
+    """What a method wants to certify, fixed before the fresh draws. It must survive pickling.
 
     Attributes:
         predicted: the bound to expect, from training draws only; chooses among pairs and methods.
@@ -81,7 +82,8 @@ class Proposal:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # at run time a dataclass would take the property for a field's default
+    # Only for type checkers: at run time a dataclass would take the property for a field's default.
+    if TYPE_CHECKING:
 
         @property
         def predicted(self) -> float:
@@ -89,39 +91,59 @@ class Proposal:
 
     @property
     def event(self) -> Event | None:
-        """The outputs that it counts: the health checks look at how these are spread over the draws."""
+        """The outputs that it counts, if any; the health checks examine how they are spread."""
         return None
 
     @property
     def detectable(self) -> float | None:
-        """The smallest true value that it would refute with 90 % power, where the method itself knows.
+        """The smallest true value that it would refute with 90 % power; None if it is not known.
 
-        Most cannot. The audit rehearses those methods that are quick.
+        Most methods do not know it. The audit rehearses those methods that are quick.
         """
         return None
 
     def tally(self, outputs: Outputs, side: int) -> Any:
-        """What the proof needs from fresh outputs of one side (0 left, 1 right). Tallies of chunks are added with +."""
+        """Summarises what the certificate needs from fresh outputs of one side.
+
+        Args:
+            outputs: fresh draws.
+            side: 0 for the left side, 1 for the right one.
+
+        Returns:
+            Tallies of chunks are added with `+`.
+        """
         raise NotImplementedError
 
     def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
-        """The proof from the summed tallies, which fails with at most this probability."""
+        """Certifies a bound from the summed tallies.
+
+        Guarantee: the bound exceeds the truth with at most this probability.
+        """
         raise NotImplementedError
 
     def p_value(self, left: Any, right: Any, failure_probability: float) -> float | None:
-        """The p-value of the claim that `certify` judges at this failure probability; None where there is none.
+        """The p-value of the claim that `certify` judges; None if the method has none.
 
-        It must be at most t with probability at most t, for every t and not only for this failure
-        probability, if the claim holds; and it is at most the failure probability where `certify`
+        Guarantee: if the claim holds, it is at most t with probability at most t, for every t and
+        not only for this failure probability. It is at most the failure probability where `certify`
         refutes the claim.
         """
         return None
 
+    def certify_secondary(
+        self, left: Any, right: Any, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
+        """Certifies further findings, which are reported but decide nothing.
+
+        Guarantee: these findings and the one of `certify` share the failure probability.
+        """
+        return ()
+
     def certify_beside(
         self, left: Any, right: Any, pair: Pair, failure_probability: float
     ) -> tuple[Finding, ...]:
-        """Further findings, which decide nothing. They and `certify` share the failure probability."""
-        return ()
+        """The former name of `certify_secondary`."""
+        return self.certify_secondary(left, right, pair, failure_probability)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +152,7 @@ class CandidateProposal(Proposal):
 
     Attributes:
         candidate: the event.
-        task: what is to be proved.
+        task: what is to be certified.
     """
 
     candidate: Candidate
@@ -147,25 +169,26 @@ class CandidateProposal(Proposal):
         return self.candidate.event
 
     def tally(self, outputs: Outputs, side: int) -> Counts:
-        """How often the event happened."""
-        return Counts(int(np.count_nonzero(self.candidate.event.contains(outputs))), outputs.size)
+        """Counts how often the event happened."""
+        hits = int(np.count_nonzero(self.candidate.event.contains(outputs)))
+        return Counts(hits, outputs.size)
 
 
 class Method:
-    """A way to find and prove a loss of privacy.
+    """A way to find and certify a loss of privacy.
 
     Name, summary, guarantee and `propose` make a method; the rest has defaults. The base class is a
     convenience: any object with these names works too, and so does a proposal with `predicted`,
     `tally` and `certify`.
 
     Attributes:
-        name: in results, in `epsilometer methods`.
+        name: appears in results and in `epsilometer methods`.
         summary: what it does, in one line.
         guarantee: "exact", "asymptotic", "conditional: …" or "none: …".
-        stops_early: whether it draws in growing batches until it has proved enough; only
+        stops_early: whether it draws in growing batches until it has certified enough; only
             `sequential` does.
-        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to find
-            out what an audit could have found.
+        is_quick: whether its audits take milliseconds, so that a hundred can be rehearsed to
+            estimate the power of an audit.
     """
 
     __slots__ = ()
@@ -177,12 +200,16 @@ class Method:
     is_quick: bool = False
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:
-        """Learns from training draws what to prove on fresh ones."""
+        """Learns from training draws what to certify on fresh ones."""
         raise NotImplementedError
 
     def check(self, claim: Claim, n_pairs: int, samples: int) -> None:
         """Raises an InputError for what the method cannot do, before anything is drawn."""
 
     def fixed_sizes(self, n_pairs: int, samples: int) -> tuple[int, int] | None:
-        """Draws per side and pair that learn, and that prove; None leaves the split to the audit."""
+        """Fixes how many draws per side learn (for each pair), and how many are certified on.
+
+        Returns:
+            None leaves the split to the audit.
+        """
         return None

@@ -1,4 +1,4 @@
-"""Learns the log-ratio of two distributions from training draws: one value for each cell of a partition."""
+"""Learns the log-ratio of two distributions from training draws: one value for each cell."""
 
 import math
 from collections.abc import Callable
@@ -9,170 +9,231 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.choosing import Layout, lay_out, smooth_lines
-from epsilometer.methods.events.learning import Learned, learn_partitions
+from epsilometer.methods.events.choosing import (
+    CellAdjacency,
+    Halves,
+    cell_adjacency,
+    smooth_lines,
+)
+from epsilometer.methods.events.learning import LearnedPartition, learn_partitions
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 
-# From the training counts of both sides to ln(P/Q) for each cell; all of shape (cells,).
+# Estimates ln(P/Q) for each cell from the training counts under P and under Q; shape (cells,) each.
 Fit = Callable[[Integers, Integers], Floats]
 
-# Even cells over the range of the training draws: the kernel is far wider than a cell.
-_CELLS = 512
-# Kernel widths, in units of the rule of thumb for one density; the ratio of two is smoother than
-# either.
+# Cells of equal width over the range of the training draws: the kernel is far wider than a cell.
+_N_EVEN_CELLS = 512
+# Kernel widths, in units of the rule of thumb for one density; the ratio of two densities is
+# smoother than either.
 _KERNEL_WIDTHS = (0.7, 1.2, 2.4)
-# Pseudo-draws per kernel window: where nothing was seen the ratio is 1.
-_PER_WINDOW = 3.0
-# Widths (in cells) and pseudo-counts for cells that are not even.
+# Least width of a kernel, in cells.
+_LEAST_KERNEL_WIDTH = 0.75
+# Pseudo-draws per kernel window: where there are no draws the ratio is 1.
+_PSEUDO_DRAWS_PER_WINDOW = 3.0
+# Width of a kernel's window, in standard deviations: √(2π).
+_WINDOW_WIDTH = 2.5
+# Widths of the smoothing along lines whose cells have unequal widths, in cells; 0 does not smooth.
 _BIN_WIDTHS = (0, 1, 2, 4, 8)
+# Pseudo-counts that are added to each of these cells.
 _PRIORS = (0.5, 3.0)
-# At most this many draws of each side place the even cells and the kernel.
+# Pseudo-counts with which a cell is pulled towards the ratio of its group.
+_GROUP_PRIOR = 16.0
+# With more groups than this, cells are also pulled towards them.
+_FEW_GROUPS = 3
+# Draws per side that place the cells of equal width and the kernel.
 _MOST_ROWS = 250_000
-# A range whose square, or that of its inverse, overflows has no even cells.
-_EXTREME = 1e150
+# Values in which repetitions are looked for.
+_SCREENING_VALUES = 4096
+# A range whose square, or that of its inverse, overflows is not cut into cells of equal width.
+_EXTREME_RANGE = 1e150
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A partition with the training counts of its cells in two halves, and the fits that may suit it.
+class LogRatioCandidates:
+    """A partition with the training counts of its cells, and the estimators that may suit it.
 
     Attributes:
         partition: the cells.
-        left: two arrays of shape (cells,).
-        right: two arrays of shape (cells,).
-        fits: by name.
+        left: counts of the left draws in two halves, shape (cells,) each.
+        right: counts of the right draws in two halves.
+        fits: the estimators of the log-ratio.
     """
 
     partition: Partition
-    left: tuple[Integers, Integers]
-    right: tuple[Integers, Integers]
+    left: Halves
+    right: Halves
     fits: tuple[Fit, ...]
 
-    def oriented(
-        self, flipped: bool
-    ) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-        """Counts of the larger distribution and of the other, in halves."""
+    @classmethod
+    def of(cls, learned: LearnedPartition, fits: tuple[Fit, ...]) -> "LogRatioCandidates":
+        """Counts the cells of a learned partition."""
+        counts = learned.halves()
+        return cls(
+            partition=learned.partition,
+            left=counts.left,
+            right=counts.right,
+            fits=fits,
+        )
+
+    def oriented(self, flipped: bool) -> tuple[Halves, Halves]:
+        """Counts of the larger distribution, which is the right one if flipped, and the other."""
         return (self.right, self.left) if flipped else (self.left, self.right)
 
 
-def learn_ways(left: Outputs, right: Outputs) -> list[Way]:
-    """Every way that may be best."""
-    ways = [way_of(learned) for learned in learn_partitions(left, right)]
+def learn_log_ratios(left: Outputs, right: Outputs) -> list[LogRatioCandidates]:
+    """All candidate partitions with their estimators; single numbers also get a kernel estimate.
+
+    Args:
+        left: training outputs.
+        right: training outputs.
+    """
+    candidates = [with_fits(learned) for learned in learn_partitions(left, right)]
     pairs = blocks_of_both(left, right)
-    if len(pairs) == 1 and (values := finite_numbers(*pairs[0])) is not None:
-        ways.append(_kernel_way(left, right, pairs[0][0].shape, values))
-    return ways
+    if len(pairs) == 1:
+        left_block, right_block = pairs[0]
+        values = finite_numbers(left_block, right_block)
+        if values is not None:
+            candidates.append(_with_kernels(left, right, left_block.shape, values))
+    return candidates
 
 
-def way_of(learned: Learned) -> Way:
-    """The fits that suit cells of any kind, with the counts of the draws that did not shape them."""
-    layout = lay_out(learned.partition)
-    # Ratios of counts, smoothed along the lines, with pseudo-counts.
-    tried = [
-        (width, prior) for width in (_BIN_WIDTHS if layout.bins else (0,)) for prior in _PRIORS
-    ]
+def with_fits(learned: LearnedPartition) -> LogRatioCandidates:
+    """Adds the estimators that suit a partition of any kind."""
+    layout = cell_adjacency(learned.partition)
+    widths = _BIN_WIDTHS if layout.bins else (0,)
     fits: list[Fit] = [
-        partial(_counted, lines=layout.bins, width=width, prior=prior) for width, prior in tried
+        partial(_smoothed_counts, lines=layout.bins, width=width, prior=prior)
+        for width in widths
+        for prior in _PRIORS
     ]
-    if layout.group[-1] > 3:
-        fits.append(partial(_grouped, group=layout.group, prior=16.0))
-    return make_way(learned, (*fits, *_score_fits(learned.partition, layout)))
-
-
-def make_way(learned: Learned, fits: tuple[Fit, ...]) -> Way:
-    """Cells with the counts of two halves of the draws, and the given fits."""
-    return Way(learned.partition, *learned.halves(), fits)
+    if layout.group[-1] > _FEW_GROUPS:
+        fits.append(partial(_pulled_to_groups, group=layout.group, prior=_GROUP_PRIOR))
+    cell_scores = _cell_scores(learned.partition, layout)
+    if cell_scores is not None:
+        fits.append(partial(_scores_themselves, scores=cell_scores))
+    return LogRatioCandidates.of(learned, tuple(fits))
 
 
 def finite_numbers(left: Block, right: Block) -> Floats | None:
-    """The finite values of single numbers that hardly repeat; None where outputs are anything else."""
-    columns = [side.columns[0] for side in (left, right) if len(side.columns) == 1]
-    sides = [
-        np.asarray(each.values[:_MOST_ROWS], np.float64)
-        for each in columns
-        if isinstance(each, Numbers)
-    ]
-    if len(sides) < 2:
+    """The finite values of single numbers that hardly repeat; None for all other outputs."""
+    if len(left.columns) != 1 or len(right.columns) != 1:
         return None
-    pooled = np.concatenate(sides)
+    left_column = left.columns[0]
+    right_column = right.columns[0]
+    if not (isinstance(left_column, Numbers) and isinstance(right_column, Numbers)):
+        return None
+    pooled = np.concatenate(
+        [
+            np.asarray(left_column.values[:_MOST_ROWS], np.float64),
+            np.asarray(right_column.values[:_MOST_ROWS], np.float64),
+        ]
+    )
     values = pooled[np.isfinite(pooled)]
-    if not len(values) or not 1.0 / _EXTREME < values.max() / 2 - values.min() / 2 < _EXTREME:
+    if not len(values):
         return None
-    look = values[:: max(1, len(values) // 4096)]
-    return values if len(np.unique(look)) > 0.5 * len(look) else None
+    half_range = values.max() / 2 - values.min() / 2
+    if not 1.0 / _EXTREME_RANGE < half_range < _EXTREME_RANGE:
+        return None
+    screened = values[:: max(1, len(values) // _SCREENING_VALUES)]
+    hardly_repeats = len(np.unique(screened)) > 0.5 * len(screened)
+    return values if hardly_repeats else None
 
 
 def on_line(shape: str, line: Line) -> Partition:
-    """The cells of a line, for single numbers."""
+    """The partition of single numbers into the cells of a line."""
     return Partition((BlockPartition(shape, (None,), (Group((-1,), line),)),))
 
 
-def _kernel_way(left: Outputs, right: Outputs, shape: str, values: Floats) -> Way:
-    """One number: a kernel on even cells."""
+def _with_kernels(left: Outputs, right: Outputs, shape: str, values: Floats) -> LogRatioCandidates:
+    """Kernel estimates for single numbers, on cells of equal width.
+
+    Args:
+        left: training outputs.
+        right: training outputs.
+        shape: of the outputs.
+        values: shape (n,), the finite values of both sides.
+    """
     low = float(values.min())
     high = float(values.max())
-    line = Line(np.unique(np.linspace(low, high, _CELLS - 1)))
-    spacing = (high - low) / (_CELLS - 2)
-    middle = np.quantile(values, [0.25, 0.75])
-    spread = min(float(values.std()), float(middle[1] - middle[0]) / 1.34)
-    thumb = 0.9 * spread * (len(values) / 2) ** -0.2 / spacing
+    line = Line(np.unique(np.linspace(low, high, _N_EVEN_CELLS - 1)))
+    spacing = (high - low) / (_N_EVEN_CELLS - 2)
+    # Silverman's rule of thumb for the width, in cells.
+    lower_quartile, upper_quartile = np.quantile(values, [0.25, 0.75])
+    scale = min(float(values.std()), float(upper_quartile - lower_quartile) / 1.34)
+    rule_of_thumb = 0.9 * scale * (len(values) / 2) ** -0.2 / spacing
     # Cells that are not on the line stay neutral.
     lines = (np.arange(line.n_cells - 1),)
-    widths = [max(width * thumb, 0.75) for width in _KERNEL_WIDTHS]
-    fits = [
-        partial(_counted, lines=lines, width=width, prior=_PER_WINDOW / (2.5 * width))
-        for width in widths
-    ]
-    return make_way(Learned(on_line(shape, line), left, right), tuple(fits))
+    fits: list[Fit] = []
+    for relative_width in _KERNEL_WIDTHS:
+        width = max(relative_width * rule_of_thumb, _LEAST_KERNEL_WIDTH)
+        prior = _PSEUDO_DRAWS_PER_WINDOW / (_WINDOW_WIDTH * width)
+        fits.append(partial(_smoothed_counts, lines=lines, width=width, prior=prior))
+    learned = LearnedPartition(on_line(shape, line), left, right)
+    return LogRatioCandidates.of(learned, tuple(fits))
 
 
-# --- cells of any kind
-# -----------------------------------------------------------------------------------------------
+# --- Estimators ---
 
 
-def _counted(
+def _smoothed_counts(
     left: Integers, right: Integers, lines: tuple[Integers, ...], width: float, prior: float
 ) -> Floats:
-    """Counts averaged over neighbouring cells of a line with a Gaussian kernel, plus pseudo-counts."""
-    smooth = [smooth_lines(count, lines, width, full=False) for count in (left, right)]
-    return _log_ratio(smooth[0], smooth[1], int(left.sum()), int(right.sum()), prior)
+    """Estimates by counts that are smoothed along lines, plus pseudo-counts."""
+    smooth_left = smooth_lines(left, lines, width, full=False)
+    smooth_right = smooth_lines(right, lines, width, full=False)
+    return _log_ratio(smooth_left, smooth_right, int(left.sum()), int(right.sum()), prior)
 
 
-def _grouped(left: Integers, right: Integers, group: Integers, prior: float) -> Floats:
-    """Pulls every cell towards the ratio of its group."""
-    totals = [np.bincount(group, count) + 0.5 for count in (left, right)]
-    share = (totals[0] / (totals[0] + totals[1]))[group]
-    above = left + 2.0 * prior * share
-    below = right + 2.0 * prior * (1.0 - share)
-    return _log_ratio(above, below, int(left.sum()), int(right.sum()), 0.0)
+def _pulled_to_groups(left: Integers, right: Integers, group: Integers, prior: float) -> Floats:
+    """Estimates by counts, with pseudo-counts in the ratio of the cell's group."""
+    group_left = np.bincount(group, left) + 0.5
+    group_right = np.bincount(group, right) + 0.5
+    left_fraction = (group_left / (group_left + group_right))[group]
+    pulled_left = left + 2.0 * prior * left_fraction
+    pulled_right = right + 2.0 * prior * (1.0 - left_fraction)
+    return _log_ratio(pulled_left, pulled_right, int(left.sum()), int(right.sum()), 0.0)
 
 
-def _score_fits(partition: Partition, layout: Layout) -> list[Fit]:
-    """The score of a cell itself, where every line is one of scores: an additive logit is a log-ratio already."""
+def _cell_scores(partition: Partition, layout: CellAdjacency) -> Floats | None:
+    """The score in the middle of each cell, shape (cells,): an additive logit is a log-ratio.
+
+    Returns:
+        None unless every line is one of scores.
+    """
     if not layout.n_scores or layout.n_scores != len(layout.bins):
-        return []
+        return None
     scores = np.zeros(partition.n_cells)
     first = 0
     for block in partition.blocks:
         for group in block.groups:
             if group.line is not None and len(group.line.edges):
                 edges = group.line.edges
-                scores[first : first + group.n_cells] = [
-                    edges[0],
-                    *0.5 * (edges[:-1] + edges[1:]),
-                    edges[-1],
-                    0.0,
-                ]
+                middles = 0.5 * (edges[:-1] + edges[1:])
+                # The outer cells, and 0 for NaN.
+                scores[first : first + group.n_cells] = [edges[0], *middles, edges[-1], 0.0]
             first += group.n_cells
+        # The cell of all other outputs of this shape.
         first += 1
-    return [partial(_signed, scores=scores)]
+    return scores
 
 
-def _signed(left: Integers, right: Integers, scores: Floats) -> Floats:
-    """A log-ratio that is known already. The sides may come swapped: the sign that agrees with the counts is right."""
-    agreement = float(left @ scores / max(left.sum(), 1) - right @ scores / max(right.sum(), 1))
-    return math.copysign(1.0, agreement) * scores
+def _scores_themselves(left: Integers, right: Integers, scores: Floats) -> Floats:
+    """A log-ratio that is known already, up to its sign.
+
+    The sides may be swapped, so the sign that agrees with the counts is taken.
+    """
+    left_mean = left @ scores / max(left.sum(), 1)
+    right_mean = right @ scores / max(right.sum(), 1)
+    return math.copysign(1.0, float(left_mean - right_mean)) * scores
 
 
 def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:
+    """ln of the ratio of two frequencies, with pseudo-counts; shape (cells,)."""
     return np.log((left + prior) / max(n_left, 1)) - np.log((right + prior) / max(n_right, 1))
+
+
+# The former names, which `methods.published` still uses.
+Way = LogRatioCandidates
+way_of = with_fits
+learn_ways = learn_log_ratios
+make_way = LogRatioCandidates.of

@@ -1,8 +1,13 @@
-"""Method `renyi-bet`: an exact bound on a Rényi divergence, from one bet on a learned score."""
+"""Method `renyi-bet`: an exact bound on a Rényi divergence, from one bet on a learned score.
+
+In this module P is the distribution in the numerator of the divergence, the larger one, and Q is
+the other one.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,32 +18,46 @@ from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.log_ratios import Way, learn_ways
+from epsilometer.methods.log_ratios import LogRatioCandidates, learn_log_ratios
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.result import Finding, Witness
 
-# Where the score may be clipped, as shares of its largest absolute value.
+NAME = "renyi-bet"
+
+# Where scores are clipped, as fractions of the largest absolute score.
 _CLIPS = np.linspace(0.08, 1.0, 24)
-# Orders tried for zero-concentrated privacy: below 1.01 the cost of the proof dominates, beyond 64
-# the tails do.
+# Orders that are tried for zero-concentrated privacy: below 1.01 the cost of the certificate
+# dominates, beyond 64 the tails do.
 _ZCDP_ORDERS = (1.01, 1.03, 1.1, 1.3, 2.0, 3.0, 4.5, 7.0, 11.0, 20.0, 40.0, 64.0)
+# Of these, about so many choose the shortlist of scores.
+_N_SHORTLIST_ORDERS = 3
+# Scores on the shortlist, which are tried at all orders.
+_SHORTLIST = 4
 # Stakes that are tried, in units of the one that is best for a normal sum.
 _STAKES = np.array([0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5])
-# Pseudo-draws on the right, as bad as possible: without them rare large scores look free (Gaussian,
-# order 5, 1e5 draws: 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
-_MISSED = 2.0
-# A prediction needs no more than eight digits.
+# Largest stake, as a fraction of the one that could lose everything on a draw from P.
+_MOST_STAKE = 0.95
+# Pseudo-draws from Q with the largest score: without them rare large scores look free (Gaussian,
+# order 5, 1e5 draws: certified 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
+_PSEUDO_DRAWS = 2.0
+# Steps of the bisection for a prediction, which needs no more than eight digits.
 _HALVINGS = 26
-# Scores that are tried at all orders.
-_SHORTLIST = 4
+# Largest exponent of a power of the score: e^300 can be squared and summed over many draws.
+_MOST_EXPONENT = 300.0
 
 
 def check_divergence(name: str, claim: Claim) -> None:
-    """Rényi divergences only."""
+    """Raises an InputError unless the claim is about Rényi divergences.
+
+    Args:
+        name: of the method, for the message.
+        claim: the claim.
+    """
     if not isinstance(claim, RenyiDP | ZCDP):
         raise InputError(
-            f"method={name!r} bounds RenyiDP and ZCDP, not {type(claim).__name__}; use method='auto'"
+            f"method={name!r} bounds RenyiDP and ZCDP, not {type(claim).__name__};"
+            " use method='auto'"
         )
 
 
@@ -47,41 +66,37 @@ def per_order(task: Task, order: float) -> float:
     return 1.0 if isinstance(task.claim, RenyiDP) else 1.0 / order
 
 
-def choose_score(ways: Sequence[Way], task: Task) -> tuple[LogRatio, bool, float]:
-    """The score with the best predicted bound, whether the right distribution is the larger one, and the bound."""
-    orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
-    # Which score is good depends little on the order: few orders make the shortlist, all of them
-    # the choice.
-    first = orders[:: max(1, len(orders) // 3)]
-    fits = [(way, number) for way in ways for number in range(len(way.fits))]
-    found = [
-        _best_of(*fit, flipped, order, task)
-        for fit in fits
-        for flipped in (False, True)
-        for order in first
-    ]
-    if len(first) < len(orders):
-        shortlist = sorted(found, key=lambda each: -each.predicted)[:_SHORTLIST]
-        found += [
-            _best_of(each.way, each.fit, each.flipped, order, task)
-            for each in shortlist
-            for order in orders
-        ]
-    best = max(found, key=lambda each: each.predicted)
-    # The chosen score is learned on all training draws.
-    above, below = best.way.oriented(best.flipped)
-    p = above[0] + above[1]
-    q = below[0] + below[1]
-    scores = np.clip(best.way.fits[best.fit](p, q), -best.clip, best.clip)
-    frequencies = p / max(p.sum(), 1), q / max(q.sum(), 1)
-    shift = _shift(scores[None, :], best.order, frequencies[0])[0]
-    score = LogRatio(best.way.partition, scores - shift, best.order, *frequencies).simplified()
-    return score, best.flipped, best.predicted
+# --- The score ---
+
+
+class ChosenScore(NamedTuple):
+    """A score with its prediction.
+
+    Attributes:
+        score: the score.
+        flipped: whether P is the right distribution.
+        predicted: the bound to expect.
+    """
+
+    score: LogRatio
+    flipped: bool
+    predicted: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    way: Way
+    """A score before it is fitted to all draws.
+
+    Attributes:
+        source: the partition, its counts and its estimators.
+        fit: which of the estimators.
+        flipped: whether P is the right distribution.
+        order: of the divergence.
+        clip: the largest absolute score.
+        predicted: the bound to expect.
+    """
+
+    source: LogRatioCandidates
     fit: int
     flipped: bool
     order: float
@@ -89,36 +104,92 @@ class _Candidate:
     predicted: float
 
 
-def _best_of(way: Way, number: int, flipped: bool, order: float, task: Task) -> _Candidate:
-    above, below = way.oriented(flipped)
-    # Learned on one half, judged on the other: two copies of every cell.
-    scores = np.concatenate([way.fits[number](above[half], below[half]) for half in (0, 1)])
-    p = np.concatenate(above[::-1])
-    q = np.concatenate(below[::-1])
-    seen = (p > 0) | (q > 0)
-    scores = scores[seen]
-    p = p[seen]
-    q = q[seen]
-    top = float(np.abs(scores).max(initial=0.0))
-    if top == 0.0:
-        return _Candidate(way, number, flipped, order, 1.0, 0.0)
-    clips = top * _CLIPS
+def choose_score(sources: Sequence[LogRatioCandidates], task: Task) -> ChosenScore:
+    """Chooses the score with the best predicted bound.
+
+    Args:
+        sources: the partitions with their estimators.
+        task: what is to be certified.
+    """
+    orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
+    # Which score is good depends little on the order: few orders choose the shortlist, all of them
+    # choose from it.
+    first_orders = orders[:: max(1, len(orders) // _N_SHORTLIST_ORDERS)]
+    candidates = [
+        _best_clip(source, fit, flipped, order, task)
+        for source in sources
+        for fit in range(len(source.fits))
+        for flipped in (False, True)
+        for order in first_orders
+    ]
+    if len(first_orders) < len(orders):
+        shortlist = sorted(candidates, key=lambda candidate: -candidate.predicted)[:_SHORTLIST]
+        candidates += [
+            _best_clip(listed.source, listed.fit, listed.flipped, order, task)
+            for listed in shortlist
+            for order in orders
+        ]
+    best = max(candidates, key=lambda candidate: candidate.predicted)
+    # The chosen score is fitted to all training draws.
+    above, below = best.source.oriented(best.flipped)
+    counts_p = above[0] + above[1]
+    counts_q = below[0] + below[1]
+    estimate = best.source.fits[best.fit]
+    scores = np.clip(estimate(counts_p, counts_q), -best.clip, best.clip)
+    frequency_p = counts_p / max(counts_p.sum(), 1)
+    frequency_q = counts_q / max(counts_q.sum(), 1)
+    normaliser = _log_normaliser(scores[None, :], best.order, frequency_p)[0]
+    score = LogRatio(
+        best.source.partition, scores - normaliser, best.order, frequency_p, frequency_q
+    )
+    return ChosenScore(score=score.simplified(), flipped=best.flipped, predicted=best.predicted)
+
+
+def _best_clip(
+    source: LogRatioCandidates, fit: int, flipped: bool, order: float, task: Task
+) -> _Candidate:
+    """The best clipping of one estimator for one direction and order."""
+    above, below = source.oriented(flipped)
+    estimate = source.fits[fit]
+    # Fitted to one half, judged on the other: two copies of every cell.
+    scores = np.concatenate([estimate(above[0], below[0]), estimate(above[1], below[1])])
+    counts_p = np.concatenate([above[1], above[0]])
+    counts_q = np.concatenate([below[1], below[0]])
+    is_filled = (counts_p > 0) | (counts_q > 0)
+    scores = scores[is_filled]
+    counts_p = counts_p[is_filled]
+    counts_q = counts_q[is_filled]
+    largest = float(np.abs(scores).max(initial=0.0))
+    if largest == 0.0:
+        return _Candidate(source, fit, flipped, order, clip=1.0, predicted=0.0)
+    clips = largest * _CLIPS
     clipped = np.clip(scores, -clips[:, None], clips[:, None])
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    bounds = predict(clipped, order, p, q, n_fresh, task.failure_probability, np.ones(1))[0]
-    place = int(np.argmax(bounds))
-    return _Candidate(
-        way,
-        number,
-        flipped,
+    bounds, _ = predict(
+        clipped,
         order,
-        float(clips[place]),
-        float(bounds[place]) * per_order(task, order),
+        counts_p,
+        counts_q,
+        n_fresh=n_fresh,
+        failure=task.failure_probability,
+        stakes=np.ones(1),
+    )
+    best = int(np.argmax(bounds))
+    return _Candidate(
+        source=source,
+        fit=fit,
+        flipped=flipped,
+        order=order,
+        clip=float(clips[best]),
+        predicted=float(bounds[best]) * per_order(task, order),
     )
 
 
-# e^300 can be squared and summed over any number of draws.
-_LARGEST_POWER = 300.0
+class BetPrediction(NamedTuple):
+    """Predicted bounds with the stakes of the bets, shape (scores · stakes,) each."""
+
+    bounds: Floats
+    stakes: Floats
 
 
 def predict(
@@ -129,67 +200,82 @@ def predict(
     n_fresh: tuple[int, int],
     failure: float,
     stakes: Floats,
-) -> tuple[Floats, Floats]:
-    """The bound that fresh draws with the frequencies of these counts would give.
+) -> BetPrediction:
+    """Predicts the bounds that fresh draws with the frequencies of these counts would give.
 
     Args:
-        scores: shape (candidates, cells).
-        p: shape (cells,), counts under the larger distribution.
-        q: under the other.
-        n_fresh: draws of the proof.
-        stakes: shape (k,), tried in units of the best for a normal sum.
+        scores: shape (scores, cells).
+        order: of the divergence.
+        p: shape (cells,), counts under P.
+        q: shape (cells,), counts under Q.
+        n_fresh: draws of the certificate, from P and from Q.
+        failure: probability with which the certificate may fail.
+        stakes: shape (k,), in units of the one that is best for a normal sum.
 
     Returns:
-        Bounds and stakes, shape (candidates·k,), candidates first.
+        For each score, all stakes in turn.
     """
     n, m = n_fresh
-    share = p / max(p.sum(), 1)
-    counted = q + np.zeros(scores.shape)
-    counted[np.arange(len(scores)), np.argmax(scores, axis=1)] += _MISSED
-    other = counted / counted.sum(axis=1, keepdims=True)
-    shifted = scores - _shift(scores, order, share)[:, None]
+    frequency_p = p / max(p.sum(), 1)
+    counts_q = q + np.zeros(scores.shape)
+    counts_q[np.arange(len(scores)), np.argmax(scores, axis=1)] += _PSEUDO_DRAWS
+    frequency_q = counts_q / counts_q.sum(axis=1, keepdims=True)
+    shifted = scores - _log_normaliser(scores, order, frequency_p)[:, None]
     growth = order / (order - 1.0)
-    # Only a forecast: cells that the larger distribution never showed may have powers whose squares
-    # would overflow.
-    gain = growth * np.expm1(np.minimum((order - 1.0) * shifted, _LARGEST_POWER))
-    pay = np.exp(np.minimum(order * shifted, _LARGEST_POWER))
-    mean = (other * pay).sum(axis=1)
-    variance = (gain**2) @ share + n / m * ((other * pay**2).sum(axis=1) / mean**2 - 1.0)
+    # What a draw from P gains and what a draw from Q costs, per unit of the stake. This is only a
+    # forecast: cells without draws from P may have powers whose squares would overflow.
+    gain = growth * np.expm1(np.minimum((order - 1.0) * shifted, _MOST_EXPONENT))
+    cost = np.exp(np.minimum(order * shifted, _MOST_EXPONENT))
+    mean_cost = (frequency_q * cost).sum(axis=1)
+    relative_variance = (frequency_q * cost**2).sum(axis=1) / mean_cost**2 - 1.0
+    variance = (gain**2) @ frequency_p + n / m * relative_variance
     needed = -math.log(failure)
-    normal = np.sqrt(2.0 * needed / (n * np.maximum(variance, 1e-12)))
-    stake = np.minimum(normal[:, None] * stakes, 0.95 / growth).ravel()
-    repeat = np.repeat(np.arange(len(scores)), len(stakes))
-    wealth = n * (np.log1p(stake[:, None] * gain[repeat]) @ share) - needed
-    # For each row, the divergence at which the right draws use up the wealth; below 0 when there is
+    best_for_normal = np.sqrt(2.0 * needed / (n * np.maximum(variance, 1e-12)))
+    stake = np.minimum(best_for_normal[:, None] * stakes, _MOST_STAKE / growth).ravel()
+    row = np.repeat(np.arange(len(scores)), len(stakes))
+    wealth = n * (np.log1p(stake[:, None] * gain[row]) @ frequency_p) - needed
+    # For each row, the divergence at which the draws from Q use up the wealth; below 0 if there is
     # none.
-    pay = pay[repeat]
-    counts = other[repeat] * m
-    paid = stake * n / m
+    cost = cost[row]
+    expected_q = frequency_q[row] * m
+    stake_on_q = stake * n / m
     low = np.full(len(stake), -1.0)
-    high = np.log1p(1.0 / paid) - np.log(pay.max(axis=1))
+    high = np.log1p(1.0 / stake_on_q) - np.log(cost.max(axis=1))
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        factors = 1.0 + paid[:, None] - (paid * np.exp(middle))[:, None] * pay
-        rich = wealth + (counts * np.log(np.maximum(factors, 1e-300))).sum(axis=1) >= 0.0
-        low = np.where(rich, middle, low)
-        high = np.where(rich, high, middle)
-    return low, stake
+        factors = 1.0 + stake_on_q[:, None] - (stake_on_q * np.exp(middle))[:, None] * cost
+        log_factors = np.log(np.maximum(factors, 1e-300))
+        has_won = wealth + (expected_q * log_factors).sum(axis=1) >= 0.0
+        low = np.where(has_won, middle, low)
+        high = np.where(has_won, high, middle)
+    return BetPrediction(bounds=low, stakes=stake)
 
 
-def _shift(scores: Floats, order: float, share: Floats) -> Floats:
-    """What must be subtracted from each row of scores so that e^((order − 1)·score) has mean 1."""
-    # Relative to the greatest power that counts: relative to one of share 0, all others may vanish.
-    counts = share > 0.0 if share.any() else share == 0.0
-    powers = np.where(counts, (order - 1.0) * scores, -np.inf)
-    top = powers.max(axis=1)
-    weights = share if share.any() else np.full(len(share), 1.0 / len(share))
-    # The mean less 1, and not the mean: next to order 1 its logarithm would be rounding, divided by
-    # order − 1.
-    mean_less_one = np.expm1(powers - top[:, None]) @ weights
-    return np.asarray((top + np.log1p(mean_less_one)) / (order - 1.0), dtype=np.float64)
+def _log_normaliser(scores: Floats, order: float, frequency: Floats) -> Floats:
+    """What is subtracted from each row of scores so that e^((order − 1)·score) has mean 1.
+
+    Args:
+        scores: shape (scores, cells).
+        order: of the divergence.
+        frequency: shape (cells,), under P.
+
+    Returns:
+        Shape (scores,).
+    """
+    # Relative to the greatest power with a positive frequency: relative to another one, all that
+    # count might vanish.
+    has_draws = frequency.any()
+    is_counted = frequency > 0.0 if has_draws else frequency == 0.0
+    powers = np.where(is_counted, (order - 1.0) * scores, -np.inf)
+    greatest = powers.max(axis=1)
+    weights = frequency if has_draws else np.full(len(frequency), 1.0 / len(frequency))
+    # The mean less 1, and not the mean: near order 1 its logarithm would be rounding error, divided
+    # by order − 1.
+    mean_less_one = np.expm1(powers - greatest[:, None]) @ weights
+    return np.asarray((greatest + np.log1p(mean_less_one)) / (order - 1.0), dtype=np.float64)
 
 
-NAME = "renyi-bet"
+# --- The proposal ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +283,10 @@ class BetProposal(Proposal):
     """A score to be bet on with fresh draws.
 
     Attributes:
-        score: the score; constant on cells, so that counts of cells are all the proof needs.
+        score: is constant on cells, so that counts of cells are all the certificate needs.
         stake: of the bet.
-        flipped: False when the left distribution is the larger one.
-        task: what is to be proved.
+        flipped: False when P is the left distribution.
+        task: what is to be certified.
         predicted: the bound to expect.
     """
 
@@ -212,37 +298,42 @@ class BetProposal(Proposal):
 
     @property
     def event(self) -> Event:
-        """The outputs that the score favours: what the health checks watch."""
+        """The outputs that the score favours, for the health checks."""
         return self.score.favourable
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
-        """How often each cell happened, shape (cells,)."""
+        """Counts how often each cell happened, shape (cells,)."""
         return self.score.partition.count(outputs)
 
     def certify(
         self, left: Integers, right: Integers, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The exact bound from the cell counts of the fresh draws."""
+        """Certifies the exact bound from the cell counts of the fresh draws."""
         above, below = (right, left) if self.flipped else (left, right)
         bet = JointBet(self.score.order, self.score.scores, self.stake)
         divergence = bet_lower(bet, above, below, failure_probability)
-        # The score, with the counts of the outputs that it favours.
-        favoured = self.score.favourable.chosen
-        counts = [Counts(int(side[favoured].sum()), int(side.sum())) for side in (left, right)]
+        # The witness is the score, with the counts of the outputs that it favours.
+        is_favoured = self.score.favourable.chosen
+        left_counts = Counts(int(left[is_favoured].sum()), int(left.sum()))
+        right_counts = Counts(int(right[is_favoured].sum()), int(right.sum()))
         witness = Witness.of(
-            pair, self.score, self.flipped, counts[0], counts[1], failure_probability
+            pair, self.score, self.flipped, left_counts, right_counts, failure_probability
         )
-        # the proof needs these (`epsilometer.checker`)
-        cells = {"left": left.tolist(), "right": right.tolist()}
+        # `epsilometer.checker` needs these to verify the certificate.
         details = {
             "order": self.score.order,
             "stake": self.stake,
             "divergence_lower": divergence,
-            "cells": cells,
+            "cells": {"left": left.tolist(), "right": right.tolist()},
         }
-        bound = divergence * per_order(self.task, self.score.order)
         return Finding(
-            NAME, bound, "exact", 1.0 - failure_probability, witness, self.task.claim, details
+            method=NAME,
+            lower_bound=divergence * per_order(self.task, self.score.order),
+            guarantee="exact",
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=self.task.claim,
+            details=details,
         )
 
     @property
@@ -251,10 +342,42 @@ class BetProposal(Proposal):
         return self.task.claim.value / per_order(self.task, self.score.order)
 
     def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
-        """One over the wealth of the bet against the claimed divergence."""
+        """The inverse of the wealth of the bet against the claimed divergence."""
         above, below = (right, left) if self.flipped else (left, right)
         bet = JointBet(self.score.order, self.score.scores, self.stake)
         return bet_p_value(bet, above, below, self.claimed_divergence)
+
+
+def restored_bet(
+    score: LogRatio, flipped: bool, task: Task, predicted: float, n_train: int
+) -> BetProposal:
+    """Makes the bet on a score, with the stake that suits the fresh draws of the task.
+
+    Args:
+        score: with the expected frequencies of its cells, which alone choose the stake.
+        flipped: whether P is the right distribution.
+        task: what is to be certified.
+        predicted: the bound to expect.
+        n_train: how many draws the frequencies count for.
+    """
+    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
+    prediction = predict(
+        score.scores[None, :],
+        score.order,
+        score.p * n_train,
+        score.q * n_train,
+        n_fresh=n_fresh,
+        failure=task.failure_probability,
+        stakes=_STAKES,
+    )
+    best = int(np.argmax(prediction.bounds))
+    return BetProposal(
+        score=score,
+        stake=float(prediction.stakes[best]),
+        flipped=flipped,
+        task=task,
+        predicted=predicted,
+    )
 
 
 class RenyiBetMethod(Method):
@@ -266,27 +389,23 @@ class RenyiBetMethod(Method):
     is_quick = True
 
     def check(self, claim: Claim, n_pairs: int = 1, samples: int = 0) -> None:
-        """Rényi divergences only; called before anything is drawn."""
+        """Refuses claims that are not about Rényi divergences, before anything is drawn."""
         check_divergence(NAME, claim)
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BetProposal:
-        """The score with the best predicted bound."""
+        """Proposes the score with the best predicted bound."""
         self.check(task.claim)
-        return self.propose_from(learn_ways(left, right), task, min(len(left), len(right)))
+        return self.propose_from(learn_log_ratios(left, right), task, min(len(left), len(right)))
 
-    def propose_from(self, ways: Sequence[Way], task: Task, n_train: int) -> BetProposal:
-        """The same over given ways to score the outputs."""
-        score, flipped, predicted = choose_score(ways, task)
-        return restored_bet(score, flipped, task, predicted, n_train)
+    def propose_from(
+        self, sources: Sequence[LogRatioCandidates], task: Task, n_train: int
+    ) -> BetProposal:
+        """Proposes the best score over the given partitions and estimators.
 
-
-def restored_bet(
-    score: LogRatio, flipped: bool, task: Task, predicted: float, n_train: int
-) -> BetProposal:
-    """The bet on a score, with the stake that suits the fresh draws of the task; uses expected frequencies only."""
-    n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
-    counts = score.p * n_train, score.q * n_train
-    bounds, stakes = predict(
-        score.scores[None, :], score.order, *counts, n_fresh, task.failure_probability, _STAKES
-    )
-    return BetProposal(score, float(stakes[int(np.argmax(bounds))]), flipped, task, predicted)
+        Args:
+            sources: the partitions with their estimators.
+            task: what is to be certified.
+            n_train: training draws per side.
+        """
+        chosen = choose_score(sources, task)
+        return restored_bet(chosen.score, chosen.flipped, task, chosen.predicted, n_train)

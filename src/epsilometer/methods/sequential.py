@@ -24,39 +24,42 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
 from epsilometer.methods.events.learning import learn_by_values
-from epsilometer.methods.events.tails import Scored, learn_scores
+from epsilometer.methods.events.scores import LearnedScore, learn_scores
 from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
-# Candidate events: their share of all training draws.
+# --- Which events to bet on ---
+
+# Sizes of the candidate events, as fractions of all training draws.
 _MASSES: Floats = np.concatenate([np.geomspace(1e-3, 0.034, 12), np.linspace(0.04, 0.92, 23)])
-# Below this many draws per side, halving them to be fair to the candidates costs more than it
-# helps.
+# Draws per side from which candidates are ordered on one half and counted on the other; with fewer,
+# halving costs more than it corrects.
 _ENOUGH_TO_HALVE = 80
-# Spreads that are subtracted before candidates are compared. From one end of a line to the other
-# there are few candidates; any other order of a line's many bins fits chance (Laplace, claim 0.2 of
-# a true 0.4, first 100 draws: the chosen event grows at 0.0017 per pair when all orders count
-# alike, at 0.0035 with the simple ones, 0.0069 at best).
-_DOUBT_SIMPLE = 0.7
-_DOUBT_LINE = 3.0
-_DOUBT_ATOMS = 1.0
-# Other events are bet on, too, when they promise at least this share of the growth of the best one:
-# half of the money on each of two equally good bets in opposite directions grows one and a half
-# times as fast as all of it on one.
-_SECOND = 0.25
-# So many at most, each larger or smaller than the others of its direction by this factor: which
-# size is best is learned slowly (svt6, median of 15 runs: 597 draws with one event, 470 with four).
+# Penalty in standard errors on events from one end of a line to the other, and on the ends of a
+# score: there are few such candidates.
+_PENALTY_ON_SIMPLE = 0.7
+# Penalty in standard errors on any other order of a line: orders of many bins fit chance (Laplace
+# noise, claim 0.2 of a true 0.4, first 100 draws: the chosen event grows at 0.0017 per pair when
+# all orders count alike, at 0.0035 with the simple ones, 0.0069 at best).
+_PENALTY_ON_LINE = 3.0
+# Penalty in standard errors on all other orders of cells.
+_PENALTY_ON_CELLS = 1.0
+# A line with at most this many filled bins is treated like other cells.
+_FEW_BINS = 4
+# Further events are bet on when their growth is at least this fraction of the best one's: half of
+# the wealth on each of two equally good bets in opposite directions grows one and a half times as
+# fast as all of it on one.
+_LEAST_RELATIVE_GROWTH = 0.25
+# Most events that are bet on: which size is best is learned slowly (svt6, median of 15 runs: 597
+# draws with one event, 470 with four).
 _MOST_STAKES = 4
-_APART = 1.6
-# The weight of a draw that chose the event in the estimate about it.
-_WEIGHT = 0.5
-# How large a violation may be before anything is seen of it: normal with a spread of one draw, over
-# the root of these.
-_PRECISIONS: Floats = np.array([4.0, 30.0, 300.0, 3000.0])
+# Events of the same direction differ in size by at least this factor.
+_SIZE_RATIO = 1.6
+# The weight of a draw that chose the event in the estimate of its probabilities.
+_WEIGHT_OF_TRAINING_DRAW = 0.5
 
-
-_NOTHING_SEEN = Counts(0, 0)
+_NO_COUNTS = Counts(0, 0)
 
 
 @dataclass(slots=True)
@@ -64,150 +67,137 @@ class Stake:
     """An event that is bet on, with its counts since it was chosen.
 
     Attributes:
-        candidate: the event, with guesses of its probabilities; `predicted` is the cautious growth
-            per pair of draws.
-        weight: how many draws the guesses are worth.
+        candidate: the event, with estimates of its probabilities; `predicted` is the penalised
+            growth per pair of draws.
+        weight: how many draws the estimates count for.
         left: counts of the left draws since then.
-        right: of the right ones.
+        right: counts of the right draws since then.
     """
 
     candidate: Candidate
     weight: float
-    left: Counts = _NOTHING_SEEN
-    right: Counts = _NOTHING_SEEN
+    left: Counts = _NO_COUNTS
+    right: Counts = _NO_COUNTS
 
     @property
     def worth(self) -> float:
-        """How many draws the guess is worth by now."""
+        """How many draws the estimates count for by now."""
         return self.weight + self.left.trials
 
     def estimate(self) -> tuple[float, float]:
-        """The event's frequencies under the larger and the other distribution, from earlier draws."""
+        """The event's probabilities under the larger and the other distribution, so far."""
         above, below = self.candidate.oriented(self.left, self.right)
-        hits = (
-            self.weight * self.candidate.p + above.hits,
-            self.weight * self.candidate.q + below.hits,
-        )
-        return hits[0] / self.worth, hits[1] / self.worth
+        hits_above = self.weight * self.candidate.p + above.hits
+        hits_below = self.weight * self.candidate.q + below.hits
+        return hits_above / self.worth, hits_below / self.worth
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
-        found = self.candidate
-        counts = (self.left.hits, self.left.trials, self.right.hits, self.right.trials)
-        chosen = [found.flipped, found.p, found.q, self.weight, found.predicted]
-        return {"event": found.event.to_dict(), "chosen": chosen, "counts": list(counts)}
+        candidate = self.candidate
+        return {
+            "event": candidate.event.to_dict(),
+            "chosen": [
+                candidate.flipped,
+                candidate.p,
+                candidate.q,
+                self.weight,
+                candidate.predicted,
+            ],
+            "counts": [
+                self.left.hits,
+                self.left.trials,
+                self.right.hits,
+                self.right.trials,
+            ],
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Stake":
         """The inverse of `to_dict`."""
-        flipped, p, q, weight, rate = data["chosen"]
-        found = Candidate(
-            Event.from_dict(data["event"]), bool(flipped), float(p), float(q), float(rate)
+        flipped, p, q, weight, predicted = data["chosen"]
+        left_hits, left_trials, right_hits, right_trials = data["counts"]
+        candidate = Candidate(
+            event=Event.from_dict(data["event"]),
+            flipped=bool(flipped),
+            p=float(p),
+            q=float(q),
+            predicted=float(predicted),
         )
-        counts = [int(count) for count in data["counts"]]
-        return cls(found, float(weight), Counts(*counts[:2]), Counts(*counts[2:]))
+        return cls(
+            candidate=candidate,
+            weight=float(weight),
+            left=Counts(int(left_hits), int(left_trials)),
+            right=Counts(int(right_hits), int(right_trials)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
-    """Nested events, one for each of `_MASSES`, with their shares of training draws that did not shape them.
+class _NestedEvents:
+    """Nested events, one for each of `_MASSES`, with their frequencies in training draws.
 
     Attributes:
         flipped: False when the left distribution should be the larger one.
-        p: shape (masses,), shares under the larger distribution.
-        q: under the other.
-        doubt: the spreads that are subtracted before families are compared.
-        event: makes the event of a place.
+        p: shape (masses,), frequencies under the larger distribution.
+        q: shape (masses,), under the other.
+        penalty: in standard errors, against selection bias.
+        event: makes the event at a place in `_MASSES`.
     """
 
     flipped: bool
     p: Floats
     q: Floats
-    doubt: float
+    penalty: float
     event: Callable[[int], Event]
 
     @classmethod
-    def of_ranking(cls, ranking: Ranking, halved: bool) -> "_Family":
+    def of_ranking(cls, ranking: Ranking, halved: bool) -> "_NestedEvents":
+        """The first cells of an order.
+
+        Args:
+            ranking: the order.
+            halved: whether cells are ordered on one half of the draws and counted on the other.
+        """
         p, q = ranking.out_of_fold(_MASSES) if halved else ranking.in_sample(_MASSES)
-        return cls(ranking.flipped, p, q, _doubt(ranking), partial(_first_cells, ranking))
+        return cls(
+            flipped=ranking.flipped,
+            p=p,
+            q=q,
+            penalty=_penalty_on(ranking),
+            event=partial(_first_cells, ranking),
+        )
 
     @classmethod
-    def of_score(cls, scored: Scored, upper: bool) -> "_Family":
-        """One end of a score that grows with the left's share."""
-        turned = [side if upper else -side for side in (scored.left, scored.right)]
-        at = np.quantile(np.concatenate(turned), 1.0 - _MASSES)
-        shares = [1.0 - np.searchsorted(np.sort(side), at) / len(side) for side in turned]
-        p, q = shares if upper else shares[::-1]
-        return cls(not upper, p, q, _DOUBT_SIMPLE, partial(_end_of_score, scored, upper))
+    def of_score(cls, score: LearnedScore, upper: bool) -> "_NestedEvents":
+        """One end of a score, which grows with the odds of the left side."""
+        # The end in question becomes the upper one.
+        left = score.left if upper else -score.left
+        right = score.right if upper else -score.right
+        thresholds = np.quantile(np.concatenate([left, right]), 1.0 - _MASSES)
+        left_frequency = 1.0 - np.searchsorted(np.sort(left), thresholds) / len(left)
+        right_frequency = 1.0 - np.searchsorted(np.sort(right), thresholds) / len(right)
+        return cls(
+            flipped=not upper,
+            p=left_frequency if upper else right_frequency,
+            q=right_frequency if upper else left_frequency,
+            penalty=_PENALTY_ON_SIMPLE,
+            event=partial(_end_of_score, score, upper),
+        )
 
 
-def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
-    """The events with the best cautious growth against the claim: one, or a few of different sizes, the best first."""
-    fewest = min(len(left), len(right))
-    # Scores are learned from all draws: also from fewer than an event of a fixed size asks for,
-    # since a bet that grows slowly at first costs little (svt6: the score of 80 draws grows at half
-    # of the best rate).
-    orders = rankings([learn_by_values(left, right)])
-    scores = [scored for scored in learn_scores(left, right, lines=False) if scored.sums]
-    found = [_Family.of_ranking(ranking, fewest >= _ENOUGH_TO_HALVE) for ranking in orders]
-    found += [_Family.of_score(scored, upper) for scored in scores for upper in (True, False)]
-    # Half a hit and half a miss more: an event never seen is rare, not impossible.
-    shares = (
-        np.concatenate([family.p for family in found]),
-        np.concatenate([family.q for family in found]),
-    )
-    p, q = ((each * fewest + 0.5) / (fewest + 1.0) for each in shares)
-    doubt = np.repeat([family.doubt for family in found], len(_MASSES))
-    low = np.clip(p - doubt * np.sqrt(p * (1.0 - p) / fewest), 1e-9, 1.0)
-    high = np.clip(q + doubt * np.sqrt(q * (1.0 - q) / fewest), 0.0, 1.0 - 1e-9)
-    rates = np.where(low > high, growth_rate(lines, low, high), 0.0)
-    flipped = np.repeat([family.flipped for family in found], len(_MASSES))
-    # Where no bet grows, the widest gap is the best start.
-    merit = rates if rates.max() > 0.0 else low - high
-    kept: list[int] = []
-    while len(kept) < _MOST_STAKES:
-        place = int(np.argmax(merit))
-        if kept and merit[place] <= max(_SECOND * rates[kept[0]], 0.0):
-            break
-        kept.append(place)
-        alike = (p + q < _APART * (p + q)[place]) & ((p + q)[place] < _APART * (p + q))
-        merit = np.where(alike & (flipped == flipped[place]), -np.inf, merit)
-    stakes = []
-    for place in kept:
-        family = found[place // len(_MASSES)]
-        guess = (float(p[place]), float(q[place]), float(rates[place]))
-        candidate = Candidate(family.event(place % len(_MASSES)), family.flipped, *guess)
-        stakes.append(Stake(candidate, _WEIGHT * fewest))
-    return stakes
-
-
-def guesses(stakes: list[Stake], lines: Lines) -> tuple[Floats, Floats]:
-    """What to bet on: the probabilities of each event, of its violation only as much as is believed.
-
-    A violation is seen as z spreads of n draws. If it was drawn from a normal distribution of known
-    spread around the claim, its mean given z is a known part of it; the spreads of `_PRECISIONS`
-    are mixed by how likely each makes z.
-    """
-    p, q = np.array([stake.estimate() for stake in stakes]).T
-    n = np.array([stake.worth for stake in stakes])[:, None]
-    p0, q0, rates = nearest(lines, p, q)
-    doubted = _PRECISIONS / (n + _PRECISIONS)
-    weights = np.sqrt(doubted) * np.exp(-n * rates[:, None] * doubted)
-    believed = 1.0 - (weights * doubted).sum(axis=1) / weights.sum(axis=1)
-    return p0 + believed * (p - p0), q0 + believed * (q - q0)
-
-
-def _doubt(ranking: Ranking) -> float:
+def _penalty_on(ranking: Ranking) -> float:
+    """The penalty in standard errors on the events of an order."""
     if ranking.rule in SIMPLE_RULES:
-        return _DOUBT_SIMPLE
+        return _PENALTY_ON_SIMPLE
     layout = ranking.layout
     if len(layout.bins) != 1 or layout.n_scores:
-        return _DOUBT_ATOMS
-    # Between repeated values there are bins, too, which stay empty.
-    return _DOUBT_LINE if np.count_nonzero(ranking.pooled[layout.bins[0]]) > 4 else _DOUBT_ATOMS
+        return _PENALTY_ON_CELLS
+    # Between repeated values there are bins, too, but they stay empty.
+    n_filled = np.count_nonzero(ranking.pooled[layout.bins[0]])
+    return _PENALTY_ON_LINE if n_filled > _FEW_BINS else _PENALTY_ON_CELLS
 
 
 def _first_cells(ranking: Ranking, place: int) -> Event:
+    """The event of the first cells of an order, at a place in `_MASSES`."""
     pooled = ranking.pooled
     last = int(reach_of(ranking.order, pooled, _MASSES[place : place + 1])[0])
     chosen = np.zeros(len(ranking.order), dtype=np.bool_)
@@ -216,8 +206,109 @@ def _first_cells(ranking: Ranking, place: int) -> Event:
     return Event(ranking.partition, chosen & (pooled > 0)).simplified()
 
 
-def _end_of_score(scored: Scored, upper: bool, place: int) -> Event:
-    return scored.end(float(_MASSES[place]), upper).simplified()
+def _end_of_score(score: LearnedScore, upper: bool, place: int) -> Event:
+    """The event at one end of a score, at a place in `_MASSES`."""
+    return score.tail_event(float(_MASSES[place]), upper).simplified()
+
+
+def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
+    """Chooses the events whose bets against the claim should grow fastest.
+
+    Args:
+        left: training outputs.
+        right: training outputs.
+        lines: what the claim allows.
+
+    Returns:
+        One event, or a few of different sizes or directions; the best comes first.
+    """
+    n_draws = min(len(left), len(right))
+    families = _candidate_families(left, right)
+    # Half a hit and half a miss more: an event that never occurred is rare, not impossible.
+    p = (np.concatenate([family.p for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
+    q = (np.concatenate([family.q for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
+    penalty = np.repeat([family.penalty for family in families], len(_MASSES))
+    flipped = np.repeat([family.flipped for family in families], len(_MASSES))
+    low = np.clip(p - penalty * np.sqrt(p * (1.0 - p) / n_draws), 1e-9, 1.0)
+    high = np.clip(q + penalty * np.sqrt(q * (1.0 - q) / n_draws), 0.0, 1.0 - 1e-9)
+    rates = np.where(low > high, growth_rate(lines, low, high), 0.0)
+    # Where no bet grows, the widest gap is the best start.
+    merit = rates if rates.max() > 0.0 else low - high
+    size = p + q
+    chosen: list[int] = []
+    while len(chosen) < _MOST_STAKES:
+        place = int(np.argmax(merit))
+        if chosen and merit[place] <= max(_LEAST_RELATIVE_GROWTH * rates[chosen[0]], 0.0):
+            break
+        chosen.append(place)
+        # Events of the same direction and a similar size are no longer candidates.
+        is_similar = (size < _SIZE_RATIO * size[place]) & (size[place] < _SIZE_RATIO * size)
+        merit = np.where(is_similar & (flipped == flipped[place]), -np.inf, merit)
+    stakes = []
+    for place in chosen:
+        family = families[place // len(_MASSES)]
+        candidate = Candidate(
+            event=family.event(place % len(_MASSES)),
+            flipped=family.flipped,
+            p=float(p[place]),
+            q=float(q[place]),
+            predicted=float(rates[place]),
+        )
+        stakes.append(Stake(candidate, weight=_WEIGHT_OF_TRAINING_DRAW * n_draws))
+    return stakes
+
+
+def _candidate_families(left: Outputs, right: Outputs) -> list[_NestedEvents]:
+    """Nested events by every order of the cells, and at both ends of scores of several columns.
+
+    Scores are learned from all draws, also from fewer than an event of a fixed size asks for: a bet
+    that grows slowly at first costs little (svt6: the score of 80 draws grows at half of the best
+    rate).
+    """
+    is_halved = min(len(left), len(right)) >= _ENOUGH_TO_HALVE
+    orders = rankings([learn_by_values(left, right)])
+    families = [_NestedEvents.of_ranking(ranking, is_halved) for ranking in orders]
+    for score in learn_scores(left, right, lines=False):
+        if score.additive_scores:
+            families.append(_NestedEvents.of_score(score, upper=True))
+            families.append(_NestedEvents.of_score(score, upper=False))
+    return families
+
+
+# --- How much to bet ---
+
+# Prior precisions of a violation, in draws: before any draw it is normal around the claim with the
+# standard error of so many draws.
+_PRECISIONS: Floats = np.array([4.0, 30.0, 300.0, 3000.0])
+
+
+def guesses(stakes: list[Stake], lines: Lines) -> tuple[Floats, Floats]:
+    """The probabilities to bet on: estimates that are shrunk towards the claim.
+
+    A violation is observed as z standard errors of n draws. If it has a normal prior of known
+    variance around the claim, its posterior mean is a known fraction of the observed one; the
+    fractions for all `_PRECISIONS` are averaged by how likely each makes z.
+
+    Args:
+        stakes: the events with their counts.
+        lines: what the claim allows.
+
+    Returns:
+        Under the larger distribution and under the other, shape (stakes,) each.
+    """
+    p, q = np.array([stake.estimate() for stake in stakes]).T
+    n = np.array([stake.worth for stake in stakes])[:, None]
+    p_allowed, q_allowed, rates = nearest(lines, p, q)
+    shrinkage = _PRECISIONS / (n + _PRECISIONS)
+    weights = np.sqrt(shrinkage) * np.exp(-n * rates[:, None] * shrinkage)
+    believed = 1.0 - (weights * shrinkage).sum(axis=1) / weights.sum(axis=1)
+    return p_allowed + believed * (p - p_allowed), q_allowed + believed * (q - q_allowed)
+
+
+# --- The values to bet against ---
+
+# Largest log-wealth that is turned into a p-value: its inverse is still a float above 0.
+_MOST_LOG_WEALTH = 660.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +318,7 @@ class Ladder:
     Attributes:
         values: shape (k,); one of them is just above the claim.
         lines: what each of them allows.
-        at_claim: the place of the value just above the claim.
+        at_claim: the place in `values` of the value just above the claim.
     """
 
     values: Floats
@@ -235,51 +326,56 @@ class Ladder:
     at_claim: int
 
     def claim_lines(self) -> Lines:
-        """The lines of the value just above the claim, as those of a single claim."""
-        here = slice(self.at_claim, self.at_claim + 1)
-        return Lines(self.lines.slopes[here], self.lines.shifts[here])
+        """The lines of the value just above the claim alone."""
+        only_claim = slice(self.at_claim, self.at_claim + 1)
+        return Lines(self.lines.slopes[only_claim], self.lines.shifts[only_claim])
 
     def bound(self, best_log_wealth: Floats, failure_probability: float) -> float:
         """The largest value up to which all bets won.
 
-        The claims grow with the value. If the truth lies below the bound, then the bet against the
-        first value at or above the truth won, although that value's claim holds: an event of
-        probability ≤ failure_probability.
+        Guarantee: the claims grow with the value. If the truth lies below the bound, then the bet
+            against the first value at or above the truth won, although that value's claim holds:
+            an event of probability ≤ failure_probability.
 
         Args:
             best_log_wealth: shape (k,), the largest log-wealth of each bet so far.
+            failure_probability: of the bound.
         """
         # Not the same as "less than": a wealth that is not a number has won nothing.
-        kept = np.flatnonzero(~(best_log_wealth >= -math.log(failure_probability)))
-        refuted = len(self.values) if not len(kept) else int(kept[0])
-        return float(self.values[refuted - 1]) if refuted else 0.0
+        has_won = best_log_wealth >= -math.log(failure_probability)
+        not_refuted = np.flatnonzero(~has_won)
+        n_refuted = int(not_refuted[0]) if len(not_refuted) else len(self.values)
+        return float(self.values[n_refuted - 1]) if n_refuted else 0.0
 
     def p_value(self, best_log_wealth: Floats) -> float:
-        """One over the least wealth that was reached against the values up to the claim, at most 1.
+        """The inverse of the least wealth reached against the values up to the claim, at most 1.
 
-        The claim's own value, or rather the one just above it, is among them. If the claim holds,
-        that wealth reaches 1/t at some time with probability at most t, for every t; so the p-value
-        may be looked at any time.
+        Guarantee: the value just above the claim is among them. If the claim holds, the wealth
+            against it ever reaches 1/t with probability at most t, for every t; so the p-value is
+            valid at any time.
+
+        Args:
+            best_log_wealth: shape (k,), the largest log-wealth of each bet so far.
         """
         least = float(np.min(best_log_wealth[: self.at_claim + 1]))
         return math.exp(-min(least, _MOST_LOG_WEALTH)) if least > 0.0 else 1.0
 
 
-# Its inverse is still a float above 0.
-_MOST_LOG_WEALTH = 660.0
-
-
 @lru_cache(maxsize=64)
 def ladder_of(claim: Claim) -> Ladder:
-    """The ladder for a claim."""
+    """Makes the ladder for a claim."""
     just_above = _just_above(claim)
     values = np.unique(np.append(_grid(claim), just_above))
     lines = lines_of(tuple(claim.with_value(float(value)) for value in values))
-    return Ladder(values, lines, int(np.searchsorted(values, just_above)))
+    return Ladder(
+        values=values,
+        lines=lines,
+        at_claim=int(np.searchsorted(values, just_above)),
+    )
 
 
 def _just_above(claim: Claim) -> float:
-    """The least value that is bet against to refute the claim itself; a finite one that the notion has."""
+    """The value that is bet against to refute the claim: finite, and valid for the notion."""
     value = claim.value * (1.0 + 1e-9) + 1e-12
     if isinstance(claim, ApproxDeltaDP):
         # There is no δ of 1. A claim that close to it cannot be refuted.
@@ -288,16 +384,23 @@ def _just_above(claim: Claim) -> float:
 
 
 def _grid(claim: Claim) -> Floats:
-    """Fine enough that rounding a bound down to the grid costs less than chance does."""
+    """Values so dense that rounding a bound down to one of them costs less than chance does."""
     if isinstance(claim, ApproxDeltaDP | TradeOffDP):
         return np.concatenate([[0.0], np.geomspace(1e-5, 0.95, 60)])
     if isinstance(claim, GaussianDP):
         return np.concatenate([np.linspace(0.0, 2.0, 41), np.linspace(2.1, 6.0, 40)])
-    if isinstance(claim, RenyiDP | ZCDP):  # their curves are slow to compute, so there are fewer
+    if isinstance(claim, RenyiDP | ZCDP):
+        # Their curves are slow to compute, so there are fewer values.
         return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 36)])
     return np.concatenate(
         [np.linspace(0.0, 2.0, 81), np.linspace(2.1, 6.0, 40), np.linspace(6.25, 14.0, 32)]
     )
+
+
+# --- The method ---
+
+# Fewest draws per side that can choose the first event.
+_LEAST_PILOT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +410,8 @@ class Options:
     Attributes:
         pilot: draws per side that only choose the first event; None takes a quarter of the samples,
             40 at most.
-        growth: each batch is this share of all draws so far, at least one pair. Larger runs faster
-            but stops later.
+        growth: each batch is this fraction of all draws so far, at least one pair. A larger one
+            runs faster but stops later.
         max_seconds: a time limit, also in the middle of a call; None for none.
         checkpoint: a file that is kept up to date, from which an interrupted run resumes.
     """
@@ -319,8 +422,8 @@ class Options:
     checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
-        pilot = 5 if self.pilot is None else self.pilot
-        if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < 5:
+        pilot = _LEAST_PILOT if self.pilot is None else self.pilot
+        if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < _LEAST_PILOT:
             raise InputError(f"pilot={self.pilot!r} must be a whole number of at least 5, or None")
         if not 0.0 < self.growth <= 1.0:
             raise InputError(f"growth={self.growth!r} must be above 0 and at most 1, e.g. 0.05")
@@ -332,42 +435,48 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class SequentialProposal(CandidateProposal):
-    """A bet on an event, of whose probabilities the candidate has guesses."""
+    """A bet on an event; the candidate holds the estimates of its probabilities."""
 
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The values against which the bet won."""
-        above, below = self.candidate.oriented(left, right)
+        """Certifies the values against which the bet won."""
         ladder = ladder_of(self.task.claim)
-        bets = place_bets(
-            ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials
-        )
-        bound = ladder.bound(bets.log_wealth(above, below), failure_probability)
+        bound = ladder.bound(self._log_wealth(left, right), failure_probability)
         witness = Witness.of(
             pair, self.event, self.candidate.flipped, left, right, failure_probability
         )
         return Finding(
-            "sequential", bound, "exact", 1.0 - failure_probability, witness, self.task.claim
+            method="sequential",
+            lower_bound=bound,
+            guarantee="exact",
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=self.task.claim,
         )
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
-        """One over the wealth of the bet."""
+        """The inverse of the wealth of the bet."""
+        return ladder_of(self.task.claim).p_value(self._log_wealth(left, right))
+
+    def _log_wealth(self, left: Counts, right: Counts) -> Floats:
+        """The log-wealth of the bet against each value of the ladder, shape (k,)."""
         above, below = self.candidate.oriented(left, right)
-        ladder = ladder_of(self.task.claim)
-        bets = place_bets(
-            ladder.lines, self.candidate.p, self.candidate.q, above.trials, below.trials
-        )
-        return ladder.p_value(bets.log_wealth(above, below))
+        lines = ladder_of(self.task.claim).lines
+        bets = place_bets(lines, self.candidate.p, self.candidate.q, above.trials, below.trials)
+        return bets.log_wealth(above, below)
 
 
 class SequentialMethod(Method):
     """Bets against the claim on fresh draws and stops as soon as it is refuted."""
 
     name = "sequential"
-    summary = "bets on an event that may stop at any time: for mechanisms that take long, from 20 samples on"
+    summary = (
+        "bets on an event that may stop at any time: for mechanisms that take long, from 20 "
+        "samples on"
+    )
     guarantee = "exact"
-    # An audit by this method has its own loop.
+    # The audit has a loop of its own for this method.
     stops_early = True
 
     def __init__(self, options: Options | None = None) -> None:
@@ -376,7 +485,10 @@ class SequentialMethod(Method):
         self.options = options or Options()
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> SequentialProposal:
-        """The event whose bet should grow fastest."""
-        found = choose(left, right, ladder_of(task.claim).claim_lines())[0].candidate
-        predicted = task.claim.least_value(found.p, found.q) if found.p > found.q else 0.0
-        return SequentialProposal(replace(found, predicted=predicted), task)
+        """Proposes the event whose bet should grow fastest."""
+        stakes = choose(left, right, ladder_of(task.claim).claim_lines())
+        candidate = stakes[0].candidate
+        predicted = 0.0
+        if candidate.p > candidate.q:
+            predicted = task.claim.least_value(candidate.p, candidate.q)
+        return SequentialProposal(replace(candidate, predicted=predicted), task)

@@ -1,14 +1,15 @@
 """Gradient boosting of small trees for the log-ratio of two distributions, in plain NumPy.
 
-Every level of a tree asks one question of all rows ("oblivious" trees), so that a tree is a handful
-of numbers: the score can be stored in a result and evaluated anywhere, without the library or
-version that fitted it.
+All nodes of one level of a tree ask the same question ("oblivious" trees), so that a tree is a
+handful of numbers: the score can be stored in a result and evaluated anywhere, without the library
+or version that fitted it.
 
 Reference: Friedman (2001), "Greedy function approximation"; Newton steps and their gain as in Chen
     and Guestrin (2016).
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +20,45 @@ from epsilometer.outputs.columns import Block, Column, Labels, Numbers
 from epsilometer.outputs.lines import CodedColumn, LabelAtoms
 from epsilometer.outputs.scores import TreeScore
 
+# The code of each row in one column, shape (n,).
 Codes = NDArray[np.signedinteger]
 
-# Depth 3 sees interactions of three columns.
+# Levels of a tree: with 3 it can use interactions of three columns.
 _DEPTH = 3
+# Trees of a score.
 _TREES = 80
-# Each tree corrects only this share of what is left.
+# Each tree corrects only this fraction of what is left (the learning rate).
 _RATE = 0.15
 # Each tree chooses its questions on one row in this many, in turn: no worse beyond chance, and a
 # third faster.
-_PARTS = 3
-# Codes per column: a tree needs no finer questions.
+_SUBSETS = 3
+# Codes per column of numbers: a tree needs no finer questions.
 _MOST_BINS = 32
-_MOST_NAMES = 256
-# Rows per side that are fitted, and rows times columns: more change little and cost time.
+# Codes per column of labels.
+_MOST_LABELS = 256
+# Rows per side that are fitted: more change little and cost time.
 _MOST_ROWS = 30_000
+# Rows per side times columns, at most.
 _MOST_VALUES = 150_000
+# Rows per side that are fitted however many columns there are.
+_LEAST_ROWS = 1000
 # Of more columns than this, those in which the sides differ most by themselves are fitted.
 _MOST_COLUMNS = 150
-# Pseudo-rows in every leaf.
+# Pseudo-rows in every leaf (a ridge penalty).
 _RIDGE = 4.0
+
+
+class _Question(NamedTuple):
+    """Whether the code in column `feature` is at least `threshold`."""
+
+    feature: int
+    threshold: int
 
 
 def fit_trees(
     left: Block, right: Block, columns: Sequence[int], n_trees: int = _TREES
 ) -> TreeScore:
-    """A sum of trees that approximates ln(P/Q) on the given columns.
+    """Fits a sum of trees that approximates ln(P/Q) on the given columns.
 
     Args:
         left: training outputs of one shape from the left.
@@ -52,127 +66,180 @@ def fit_trees(
         columns: which columns to read.
         n_trees: how many trees.
     """
-    most = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), 1000)
-    sides = [[column.take(slice(0, most)) for column in block.columns] for block in (left, right)]
-    n_left = min(left.size, most)
-    n_right = min(right.size, most)
-    codings = [_code(sides[0][number], sides[1][number], number) for number in columns]
-    codes = [
-        np.concatenate([coding.index(side).astype(np.int16) for side in sides])
-        for coding in codings
-    ]
+    n_rows = max(min(_MOST_ROWS, _MOST_VALUES // max(len(columns), 1)), _LEAST_ROWS)
+    first_rows = slice(0, n_rows)
+    left_columns = [column.take(first_rows) for column in left.columns]
+    right_columns = [column.take(first_rows) for column in right.columns]
+    n_left = min(left.size, n_rows)
+    n_right = min(right.size, n_rows)
+    codings = []
+    codes = []
+    for number in columns:
+        coding = _learn_coding(left_columns[number], right_columns[number], number)
+        left_codes = coding.index(left_columns).astype(np.int16)
+        right_codes = coding.index(right_columns).astype(np.int16)
+        codings.append(coding)
+        codes.append(np.concatenate([left_codes, right_codes]))
     if len(codings) > _MOST_COLUMNS:
-        kept = np.sort(
-            np.argsort([-_distance(code, n_left) for code in codes], kind="stable")[:_MOST_COLUMNS]
-        )
-        codings = [codings[place] for place in kept]
-        codes = [codes[place] for place in kept]
-    return _boost(tuple(codings), codes, (n_left, n_right), n_trees)
+        distances = np.array([_chi_squared(column_codes, n_left) for column_codes in codes])
+        most_different = np.sort(np.argsort(-distances, kind="stable")[:_MOST_COLUMNS])
+        codings = [codings[place] for place in most_different]
+        codes = [codes[place] for place in most_different]
+    return _boost(tuple(codings), codes, n_left, n_right, n_trees)
 
 
-def _distance(codes: Codes, n_left: int) -> float:
-    """How differently the two sides fill the codes of a column (chi-squared)."""
-    left = np.bincount(codes[:n_left], minlength=codes.max() + 1)
+def _chi_squared(codes: Codes, n_left: int) -> float:
+    """How differently the two sides fill the codes of a column."""
+    difference = np.bincount(codes[:n_left], minlength=codes.max() + 1)
     right = np.bincount(codes[n_left:])
-    left[: len(right)] -= right
-    return float(np.sum(left**2 / np.maximum(np.bincount(codes), 1)))
+    difference[: len(right)] -= right
+    return float(np.sum(difference**2 / np.maximum(np.bincount(codes), 1)))
 
 
-def _code(left: Column, right: Column, number: int) -> CodedColumn:
-    """Numbers by their cell on a line; names in the order of how much likelier the left makes them."""
+def _learn_coding(left: Column, right: Column, number: int) -> CodedColumn:
+    """Codes numbers by their cell on a line, and labels by the rank of their odds."""
     if isinstance(left, Numbers) and isinstance(right, Numbers):
         return CodedColumn(number, learn_line(left.values, right.values, most_bins=_MOST_BINS))
-    counts = [_count_names(side) for side in (left, right)]
-    names = sorted(
-        {*counts[0], *counts[1]}, key=lambda name: -counts[0].get(name, 0) - counts[1].get(name, 0)
-    )
-    known = names[:_MOST_NAMES]
-    known.sort(key=lambda name: (counts[0].get(name, 0) + 1.0) / (counts[1].get(name, 0) + 1.0))
-    return CodedColumn(number, LabelAtoms(tuple(known)))
+    left_count = _count_labels(left)
+    right_count = _count_labels(right)
+
+    def total(label: str) -> int:
+        return left_count.get(label, 0) + right_count.get(label, 0)
+
+    def odds(label: str) -> float:
+        return (left_count.get(label, 0) + 1.0) / (right_count.get(label, 0) + 1.0)
+
+    labels = sorted({*left_count, *right_count}, key=lambda label: -total(label))
+    frequent = sorted(labels[:_MOST_LABELS], key=odds)
+    return CodedColumn(number, LabelAtoms(tuple(frequent)))
 
 
-def _count_names(column: Column) -> dict[str, int]:
-    assert isinstance(column, Labels)  # a column holds either numbers or names
-    return dict(
-        zip(
-            column.labels,
-            np.bincount(column.codes, minlength=len(column.labels)).tolist(),
-            strict=True,
-        )
-    )
+def _count_labels(column: Column) -> dict[str, int]:
+    # A column holds either numbers or labels.
+    assert isinstance(column, Labels)
+    counts = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+    return dict(zip(column.labels, counts, strict=True))
 
 
 def _boost(
-    codings: tuple[CodedColumn, ...], codes: list[Codes], sizes: tuple[int, int], n_trees: int
+    codings: tuple[CodedColumn, ...], codes: list[Codes], n_left: int, n_right: int, n_trees: int
 ) -> TreeScore:
-    """Newton boosting of the logistic loss; both sides weigh the same whatever their sizes."""
+    """Fits trees by Newton boosting of the logistic loss; both sides have the same total weight.
+
+    Args:
+        codings: of the columns.
+        codes: for each column, those of the left rows and then of the right ones.
+        n_left: left rows.
+        n_right: right rows.
+        n_trees: how many trees.
+    """
+    sizes = (n_left, n_right)
     is_left = np.repeat([1.0, 0.0], sizes)
     weight = 0.5 * sum(sizes) / np.repeat(sizes, sizes)
     logit = np.zeros(len(weight))
     starts = np.cumsum([0, *(coding.n_codes for coding in codings)])
-    # All columns in one row of codes, so that all questions are judged at once.
-    rowed = [code + np.int32(start) for code, start in zip(codes, starts, strict=False)]
-    parts = [np.concatenate([code[part::_PARTS] for code in rowed]) for part in range(_PARTS)]
+    # The codes of all columns in one array, so that all questions are judged at once.
+    numbered = [code + np.int32(start) for code, start in zip(codes, starts, strict=False)]
+    numbered_of_subsets = [
+        np.concatenate([code[subset::_SUBSETS] for code in numbered]) for subset in range(_SUBSETS)
+    ]
     features = []
     thresholds = []
     leaves = []
     for number in range(n_trees):
-        share = 1.0 / (1.0 + np.exp(-logit))
-        slopes = weight * (is_left - share)
-        curvatures = weight * share * (1.0 - share)
-        part = number % _PARTS
-        seen = slice(part, None, _PARTS)
-        asked = _grow(
-            parts[part], [code[seen] for code in codes], starts, slopes[seen], curvatures[seen]
+        probability = 1.0 / (1.0 + np.exp(-logit))
+        slopes = weight * (is_left - probability)
+        curvatures = weight * probability * (1.0 - probability)
+        subset = number % _SUBSETS
+        rows = slice(subset, None, _SUBSETS)
+        questions = _grow(
+            numbered_of_subsets[subset],
+            [code[rows] for code in codes],
+            starts,
+            slopes[rows],
+            curvatures[rows],
         )
-        leaf = _leaves(codes, asked)
-        totals = [np.bincount(leaf, each, minlength=1 << _DEPTH) for each in (slopes, curvatures)]
-        values = _RATE * totals[0] / (totals[1] + _RIDGE)
+        leaf = _leaf_of_rows(codes, questions)
+        leaf_slopes = np.bincount(leaf, slopes, minlength=1 << _DEPTH)
+        leaf_curvatures = np.bincount(leaf, curvatures, minlength=1 << _DEPTH)
+        values = _RATE * leaf_slopes / (leaf_curvatures + _RIDGE)
         logit += values[leaf]
-        features.append([feature for feature, _ in asked])
-        thresholds.append([threshold for _, threshold in asked])
+        features.append([question.feature for question in questions])
+        thresholds.append([question.threshold for question in questions])
         leaves.append(values)
     return TreeScore(codings, np.array(features), np.array(thresholds), np.array(leaves))
 
 
-def _leaves(codes: list[Codes], asked: list[tuple[int, int]]) -> Codes:
-    """The leaf of each row, shape (n,)."""
+def _leaf_of_rows(codes: list[Codes], questions: list[_Question]) -> Codes:
+    """The leaf of each row after the given questions, shape (n,)."""
     leaf = np.zeros(len(codes[0]), dtype=np.int16)
-    for feature, threshold in asked:
+    for question in questions:
         leaf += leaf
-        leaf += codes[feature] >= threshold
+        leaf += codes[question.feature] >= question.threshold
     return leaf
 
 
 def _grow(
-    rowed: Codes, codes: list[Codes], starts: Integers, *of_rows: Floats
-) -> list[tuple[int, int]]:
-    """The questions of one tree, each the best after those before it, by the slopes and curvatures of the rows."""
-    many = [np.tile(each, len(codes)) for each in of_rows]
-    column = np.repeat(np.arange(len(codes)), np.diff(starts))
-    asked: list[tuple[int, int]] = []
+    numbered: Codes, codes: list[Codes], starts: Integers, slopes: Floats, curvatures: Floats
+) -> list[_Question]:
+    """The questions of one tree, each the best one after those before it.
+
+    Args:
+        numbered: shape (columns · n,), codes of all columns, numbered consecutively.
+        codes: the codes of each column.
+        starts: shape (columns + 1,), the first number of each column's codes.
+        slopes: shape (n,), of the rows.
+        curvatures: shape (n,), of the rows.
+    """
+    n_columns = len(codes)
+    n_codes = starts[-1]
+    repeated_slopes = np.tile(slopes, n_columns)
+    repeated_curvatures = np.tile(curvatures, n_columns)
+    column_of_code = np.repeat(np.arange(n_columns), np.diff(starts))
+    questions: list[_Question] = []
     for level in range(_DEPTH):
-        place = rowed + np.tile(
-            np.multiply(_leaves(codes, asked), starts[-1], dtype=np.int32), len(codes)
+        leaf = _leaf_of_rows(codes, questions)
+        place = numbered + np.tile(np.multiply(leaf, n_codes, dtype=np.int32), n_columns)
+        slope_table = np.bincount(place, repeated_slopes, minlength=n_codes << level)
+        curvature_table = np.bincount(place, repeated_curvatures, minlength=n_codes << level)
+        gains = _gains(
+            np.asarray(slope_table, np.float64).reshape(-1, n_codes),
+            np.asarray(curvature_table, np.float64).reshape(-1, n_codes),
+            starts,
+            column_of_code,
         )
-        tables = [np.bincount(place, each, minlength=starts[-1] << level) for each in many]
-        slopes, curvatures = (
-            np.asarray(each, np.float64).reshape(-1, starts[-1]) for each in tables
-        )
-        best = int(np.argmax(_gains(slopes, curvatures, starts, column)))
-        asked.append((int(column[best]), best - int(starts[column[best]]) + 1))
-    return asked
+        best = int(np.argmax(gains))
+        feature = int(column_of_code[best])
+        questions.append(_Question(feature, threshold=best - int(starts[feature]) + 1))
+    return questions
 
 
-def _gains(slopes: Floats, curvatures: Floats, starts: Integers, column: Integers) -> Floats:
-    """What it gains to ask whether a code is beyond this one, shape (codes,); the arguments have a row per leaf."""
+def _gains(
+    slopes: Floats, curvatures: Floats, starts: Integers, column_of_code: Integers
+) -> Floats:
+    """What it gains to ask whether a code is beyond each one, shape (codes,).
+
+    Args:
+        slopes: shape (leaves, codes).
+        curvatures: shape (leaves, codes).
+        starts: shape (columns + 1,), the first number of each column's codes.
+        column_of_code: shape (codes,).
+    """
+    slopes_below, slopes_beyond = _split_sums(slopes, starts, column_of_code)
+    curvatures_below, curvatures_beyond = _split_sums(curvatures, starts, column_of_code)
     total = np.zeros(slopes.shape[1])
-    sides = []
-    for each in (slopes, curvatures):
-        sums = np.cumsum(each, axis=1)
-        below = sums - np.insert(sums, 0, 0.0, axis=1)[:, starts[column]]
-        sides.append((below, each[:, : starts[1]].sum(axis=1)[:, None] - below))
-    for slope, curvature in zip(*sides, strict=True):
-        total += (slope**2 / (curvature + _RIDGE)).sum(axis=0)
-    total[starts[1:] - 1] = -1.0  # nothing is beyond the last code
+    total += (slopes_below**2 / (curvatures_below + _RIDGE)).sum(axis=0)
+    total += (slopes_beyond**2 / (curvatures_beyond + _RIDGE)).sum(axis=0)
+    # Nothing is beyond the last code of a column.
+    total[starts[1:] - 1] = -1.0
     return total
+
+
+def _split_sums(table: Floats, starts: Integers, column_of_code: Integers) -> tuple[Floats, Floats]:
+    """Sums up to each code of its column, and beyond it; shape (leaves, codes) each."""
+    sums = np.cumsum(table, axis=1)
+    sums_before_column = np.insert(sums, 0, 0.0, axis=1)[:, starts[column_of_code]]
+    below = sums - sums_before_column
+    # Every column has the same total.
+    total = table[:, : starts[1]].sum(axis=1)[:, None]
+    return below, total - below

@@ -107,3 +107,28 @@ def test_a_bound_that_costs_more_than_was_paid_is_refused(change, rng):
         em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=0, method=CarelessMethod(change))
     with pytest.raises(em.EpsilometerError, match="was asked for"):
         em.compare(*(rng.random((2, 400)) < 0.5), em.PureDP(1.0), seed=0, method=CarelessMethod(change))
+
+
+@pytest.mark.parametrize("name", ["certify_secondary", "certify_beside"])
+def test_secondary_findings_of_a_stranger_are_reported_under_both_names(name):
+    class Wrapped:
+        """A proposal that just has the names, and one secondary finding."""
+
+        def __init__(self, proposal):
+            self.proposal = proposal
+            self.predicted = proposal.predicted
+            self.tally = proposal.tally
+            self.certify = proposal.certify
+            setattr(self, name, self._secondary)
+
+        def _secondary(self, *tallies_and_pair):
+            return [replace(self.proposal.certify(*tallies_and_pair), method="secondary")]
+
+    class WithSecondary(Stranger):
+        """Wraps the proposals of another method."""
+
+        def propose(self, left, right, task):
+            return Wrapped(super().propose(left, right, task))
+
+    result = em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=3, method=WithSecondary())
+    assert [finding.method for finding in result.findings] == ["events", "secondary"]

@@ -6,7 +6,7 @@ splitting to StatDP and DP-Sniper. The certificate is our own (`epsilometer.boun
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,33 @@ from epsilometer.bounds.ratio import RefutedLine
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
-from epsilometer.methods.events.choosing import Choice, choose_event, choose_kinds, lay_out
-from epsilometer.methods.events.learning import Learned, few_kinds, learn_by_values, learn_simpler
+from epsilometer.methods.events.choosing import (
+    Choice,
+    cell_adjacency,
+    choose_event,
+    choose_from_small_support,
+)
+from epsilometer.methods.events.learning import (
+    LearnedPartition,
+    learn_by_values,
+    learn_simpler,
+    small_support_cells,
+)
 from epsilometer.methods.events.prediction import predict
-from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
+from epsilometer.methods.events.scores import LearnedScore, learn_scores
+from epsilometer.methods.events.tails import choose_tail
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
-__all__ = ["EventProposal", "EventsMethod", "Way", "ways_of"]
+__all__ = [
+    "CandidatePartition",
+    "EventProposal",
+    "EventsMethod",
+    "candidate_partitions",
+]
 
-Way = Learned | Scored
+# What an event is made of: cells, or one end of a score.
+CandidatePartition = LearnedPartition | LearnedScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +51,33 @@ class EventProposal(CandidateProposal):
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
-        """The exact bound from the counts of the fresh draws."""
+        """Certifies the exact bound from the counts of the fresh draws."""
         claim = self.task.claim
+        above, below = self.candidate.oriented(left, right)
         bound = 0.0
-        details = dict[str, Any]()
-        above, below = (right, left) if self.candidate.flipped else (left, right)
+        details: dict[str, Any] = {}
         if isinstance(claim, PureDP | ApproxDP):
             bound = certified_value(claim, above, below, failure_probability)
             if claim.delta > 0.0 and not isinstance(claim, ApproxDeltaDP):
                 details = dict(BINOMIAL_VARIANCE)
-        elif line := refuted_line(
-            claim, above, below, failure_probability, (self.candidate.p, self.candidate.q)
-        ):
-            bound = line.proves(claim)
-            details = line_as_data(line, claim)
+        else:
+            expected = (self.candidate.p, self.candidate.q)
+            line = refuted_line(claim, above, below, failure_probability, expected)
+            if line:
+                bound = line.proves(claim)
+                details = line_as_data(line, claim)
         witness = Witness.of(
             pair, self.event, self.candidate.flipped, left, right, failure_probability
         )
-        return Finding("events", bound, "exact", 1.0 - failure_probability, witness, claim, details)
+        return Finding(
+            method="events",
+            lower_bound=bound,
+            guarantee="exact",
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=claim,
+            details=details,
+        )
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:
         """The exact p-value of the claim."""
@@ -60,13 +86,13 @@ class EventProposal(CandidateProposal):
         return certificate_p_value(self.task.claim, above, below, failure_probability, expected)
 
 
-# How counts were ordered, for `epsilometer.checker`: results of earlier versions took the variance
-# of rare events.
+# Tells `epsilometer.checker` how the test orders counts: results of earlier versions used the
+# variance of rare events.
 BINOMIAL_VARIANCE = {"variance": "binomial"}
 
 
 def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:
-    """What `epsilometer.checker` needs besides the counts."""
+    """The details of a finding that `epsilometer.checker` needs besides the counts."""
     data: dict[str, Any] = {
         "line": [line.slope, line.shift],
         "fixed": line.fixed,
@@ -74,7 +100,7 @@ def line_as_data(line: RefutedLine, claim: Claim) -> dict[str, Any]:
     }
     if line.fixed == "shift" and line.shift > 0.0:
         data |= BINOMIAL_VARIANCE
-    # a file holds the curve only at some points
+    # A file holds the curve only at some points, so these ones are stored as well.
     if isinstance(claim, TradeOffDP) and callable(claim.curve):
         data["curve_near"] = claim.points_at(line.corners()[1])
     return data
@@ -84,93 +110,167 @@ class EventsMethod(Method):
     """Learns which outputs distinguish the two inputs, and counts them on fresh draws."""
 
     name = "events"
-    summary = "one event, chosen on training draws, certified on fresh ones; any kind of output, every notion"
+    summary = (
+        "one event, chosen on training draws, certified on fresh ones; "
+        "any kind of output, every notion"
+    )
     guarantee = "exact"
     is_quick = True
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:
-        """The event with the best predicted bound over all ways of cutting the outputs."""
-        return self.propose_from(ways_of(left, right), task)
+        """Proposes the event with the best predicted bound over all candidate partitions."""
+        return self.propose_from(candidate_partitions(left, right), task)
 
-    def propose_from(self, ways: Sequence[Way], task: Task) -> EventProposal:
-        """The same over given ways of cutting them; at least one of them is a `Learned`."""
-        found = [(way, *each) for way in ways if (each := _choose(way, task)) is not None]
-        # Whoever stands alone needs no caution against its own luck.
-        caution = float(any(isinstance(way, Scored) for way in ways))
-        # The empty event is predicted to prove 0, which looks better than an event with a negative
-        # prediction.
-        best = max(
-            found,
-            key=lambda each: (
-                bool(each[2].chosen.any()),
-                each[2].predicted - caution * each[2].luck,
-            ),
-        )
-        if best[1].simplified().n_parts > _FEW_PARTS:
-            draws = next((way.left, way.right) for way in ways if isinstance(way, Learned))
-            best = _simpler(best, found, draws, task) or best
-        _, event, choice = best
+    def propose_from(self, partitions: Sequence[CandidatePartition], task: Task) -> EventProposal:
+        """Proposes the best event over the given partitions.
+
+        Args:
+            partitions: at least one of them is a `LearnedPartition`.
+            task: what is to be certified.
+        """
+        candidates = _choose_all(partitions, task)
+        # A single candidate has no selection bias to correct. Cells compete only with scores.
+        has_competition = any(isinstance(partition, LearnedScore) for partition in partitions)
+        bias_weight = float(has_competition)
+
+        def rank(candidate: _ChosenEvent) -> tuple[bool, float]:
+            # The empty event certifies 0, which would beat an event with a negative prediction.
+            choice = candidate.choice
+            is_not_empty = bool(choice.chosen.any())
+            return is_not_empty, choice.predicted - bias_weight * choice.selection_bias
+
+        best = max(candidates, key=rank)
+        if best.event.simplified().n_parts > _MOST_SIMPLE_PARTS:
+            by_values = next(
+                partition for partition in partitions if isinstance(partition, LearnedPartition)
+            )
+            simpler = _simpler_event(best, candidates, by_values.left, by_values.right, task)
+            best = simpler or best
         candidate = Candidate(
-            event.simplified(), choice.flipped, choice.p, choice.q, choice.predicted
+            event=best.event.simplified(),
+            flipped=best.choice.flipped,
+            p=best.choice.p,
+            q=best.choice.q,
+            predicted=best.choice.predicted,
         )
         return EventProposal(candidate, task)
 
 
-Found = tuple[Way, Event, Choice]
-# An event of more intervals than this, or with a score, is hard to understand; a simpler one may
-# prove less.
-_FEW_PARTS = 3
-_WORTH_SIMPLICITY = 0.95
-# Spreads of the training draws that are doubted in simpler events: there are many, and the best is
-# lucky (at one spread NumericalSVT with 1e6 draws fell from .7 to .3 of the oracle, SVT3 from .8 to
-# .4).
-_LUCKY = 2.0
+def candidate_partitions(left: Outputs, right: Outputs) -> list[CandidatePartition]:
+    """All partitions and scores of the outputs whose events are compared.
 
-
-def _simpler(
-    best: Found, found: Sequence[Found], draws: tuple[Outputs, Outputs], task: Task
-) -> Found | None:
-    """The best choice that is simpler and nearly as good, by the training draws; None if there is none."""
-    more = learn_simpler(best[1].partition, *draws)
-    every: list[Found] = [
-        *found,
-        *((each, *made) for each in more if (made := _choose(each, task)) is not None),
-    ]
-    simple = [each for each in every if 0 < each[1].simplified().n_parts <= _FEW_PARTS]
-    enough = _WORTH_SIMPLICITY * _expected(best, task)
-    simplest = max(simple, key=lambda each: _expected(each, task), default=None)
-    return simplest if simplest is not None and _expected(simplest, task) >= enough > 0.0 else None
-
-
-def _expected(found: Found, task: Task) -> float:
-    """The bound to expect: a score knows what it doubts; cells are the luckiest of many, and doubted by one measure."""
-    way, _, choice = found
-    if isinstance(way, Scored):
-        return choice.predicted - choice.luck
-    n_train = max(len(way.left), 1), max(len(way.right), 1)
-    sizes = (n_train[::-1], task.n_fresh[::-1]) if choice.flipped else (n_train, task.n_fresh)
-    expected = float(
-        predict(task, np.array([choice.p]), np.array([choice.q]), *sizes, doubt=_LUCKY)[0][0]
+    Args:
+        left: training outputs.
+        right: training outputs.
+    """
+    has_several_columns = any(
+        len(block.columns) > 1 for side in (left, right) for block in side.blocks
     )
-    return min(expected, choice.predicted - choice.luck) if choice.luck else expected
-
-
-def ways_of(left: Outputs, right: Outputs) -> list[Way]:
-    """Every way of cutting the outputs that may be best."""
-    wide = any(len(block.columns) > 1 for side in (left, right) for block in side.blocks)
-    values = learn_by_values(left, right) if wide else None
-    if values is not None and (kinds := few_kinds(values)) is not None:
-        return [replace(values, kinds=kinds)]
+    by_values = None
+    if has_several_columns:
+        by_values = learn_by_values(left, right)
+        support = small_support_cells(by_values)
+        if support is not None:
+            return [replace(by_values, small_support=support)]
     scores = learn_scores(left, right)
-    ordered = scores[0].whole if scores and scores[0].is_line else None
-    return [values or learn_by_values(left, right, ordered), *scores]
+    if by_values is None:
+        # Numbers that were sorted for a score need not be sorted again.
+        ordered = scores[0].ordered if scores and scores[0].is_line else None
+        by_values = learn_by_values(left, right, ordered)
+    return [by_values, *scores]
 
 
-def _choose(way: Way, task: Task) -> tuple[Event, Choice] | None:
-    if isinstance(way, Scored):
-        return choose_tail(way, task)
-    if way.kinds is not None:
-        choice = choose_kinds(way.halves(), way.kinds, task)
-    else:
-        choice = choose_event(way.halves(), lay_out(way.partition), task)
-    return Event(way.partition, choice.chosen), choice
+class _ChosenEvent(NamedTuple):
+    """The best event of one candidate partition."""
+
+    partition: CandidatePartition
+    event: Event
+    choice: Choice
+
+
+def _choose_all(partitions: Sequence[CandidatePartition], task: Task) -> list[_ChosenEvent]:
+    """The best event of each partition; scores that do not vary have none."""
+    chosen = []
+    for partition in partitions:
+        if isinstance(partition, LearnedScore):
+            tail = choose_tail(partition, task)
+            if tail is not None:
+                event, choice = tail
+                chosen.append(_ChosenEvent(partition, event, choice))
+            continue
+        counts = partition.halves()
+        if partition.small_support is not None:
+            choice = choose_from_small_support(counts, partition.small_support, task)
+        else:
+            choice = choose_event(counts, cell_adjacency(partition.partition), task)
+        event = Event(partition.partition, choice.chosen)
+        chosen.append(_ChosenEvent(partition, event, choice))
+    return chosen
+
+
+# Intervals or values, at most, of an event that is easy to understand; a score is not.
+_MOST_SIMPLE_PARTS = 3
+# A simpler event is preferred if it is predicted to certify at least this fraction of the best one.
+_MIN_FRACTION_FOR_SIMPLER_EVENT = 0.95
+# Penalty on cells in this comparison, in standard errors of the training draws, against selection
+# bias: there are many simple events (with 1 standard error, NumericalSVT at 1e6 draws fell from 0.7
+# to 0.3 of the oracle, SVT3 from 0.8 to 0.4).
+_SELECTION_PENALTY = 2.0
+
+
+def _simpler_event(
+    best: _ChosenEvent,
+    candidates: Sequence[_ChosenEvent],
+    left: Outputs,
+    right: Outputs,
+    task: Task,
+) -> _ChosenEvent | None:
+    """The best event that is easy to understand and nearly as good; None if there is none.
+
+    Args:
+        best: the event that is hard to understand.
+        candidates: the other ones.
+        left: training outputs, for learning simpler partitions.
+        right: training outputs.
+        task: what is to be certified.
+    """
+    simpler_partitions = learn_simpler(best.event.partition, left, right)
+    all_candidates = [*candidates, *_choose_all(simpler_partitions, task)]
+    simple = [
+        candidate
+        for candidate in all_candidates
+        if 0 < candidate.event.simplified().n_parts <= _MOST_SIMPLE_PARTS
+    ]
+    if not simple:
+        return None
+    best_simple = max(simple, key=lambda candidate: _penalised_bound(candidate, task))
+    required = _MIN_FRACTION_FOR_SIMPLER_EVENT * _penalised_bound(best, task)
+    is_good_enough = _penalised_bound(best_simple, task) >= required > 0.0
+    return best_simple if is_good_enough else None
+
+
+def _penalised_bound(candidate: _ChosenEvent, task: Task) -> float:
+    """The bound to expect less what may be selection bias.
+
+    The prediction of a score contains its penalty. Cells are predicted anew with one penalty for
+    all, because they were chosen among many.
+    """
+    choice = candidate.choice
+    unbiased = choice.predicted - choice.selection_bias
+    if isinstance(candidate.partition, LearnedScore):
+        return unbiased
+    n_train = (max(len(candidate.partition.left), 1), max(len(candidate.partition.right), 1))
+    n_fresh = task.n_fresh
+    if choice.flipped:
+        n_train = n_train[::-1]
+        n_fresh = n_fresh[::-1]
+    prediction = predict(
+        task,
+        p=np.array([choice.p]),
+        q=np.array([choice.q]),
+        n_train=n_train,
+        n_fresh=n_fresh,
+        penalty=_SELECTION_PENALTY,
+    )
+    bound = float(prediction.bound[0])
+    return min(bound, unbiased) if choice.selection_bias else bound

@@ -1,8 +1,14 @@
-"""Learns from training draws how to cut the outputs into cells."""
+"""Learns from training draws how to divide the outputs into cells.
+
+The first half of the module serves partitions by value: repeated values are cells of their own, the
+rest of a number's range is cut into bins. The second half cuts single columns into cells for the
+additive scores of `additive`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,53 +20,59 @@ from epsilometer.outputs.lines import Atoms, LabelAtoms, NumberAtoms, crowded, n
 from epsilometer.outputs.partition import hash_signatures
 from epsilometer.outputs.scores import Term
 
-# A value seen this often in the training draws is an atom, not an accident.
+# A value that occurs this often in the training draws is a point mass, not a coincidence.
 REPEATS = 5
-# Atoms of one column, and groups of one shape, beyond which the rarest go to "everything else".
+# Most point masses of one column, and most groups of one shape; the rarest are "everything else".
 _MOST_ATOMS = 4096
-# Look for repeated values among this many draws of each side before paying for a full sort.
-_FIRST_LOOK = 16_384
-# Quantiles and repeats are learned from at most this many draws of each side: more would not move
-# them.
+# Draws per side in which repeated values are looked for before all draws are sorted.
+_SCREENING_ROWS = 16_384
+# Draws per side from which quantiles and repeated values are learned: more would not move them.
 MOST_ROWS = 1 << 18
-# A bin with fewer training draws than this shows chance rather than the distribution.
-_PER_BIN = 40
+# Fewest training draws per bin, of both sides together: fewer show chance, not the distribution.
+_DRAWS_PER_BIN = 40
+# A line has about this many times n^(1/3) bins for n draws per side.
+_BINS_PER_CUBE_ROOT = 4.0
+# Bins that a line has even for few draws, if they vary enough.
+_FEWEST_BINS = 32
 
 
 def learn_line(
     left: Array, right: Array, most_bins: int = 512, ordered: Floats | None = None
 ) -> Line:
-    """Cuts numbers: each repeated value is a cell of its own, the rest goes into bins of equal mass.
+    """Cuts numbers: each repeated value is a cell, the rest goes into bins of equal mass.
 
     Args:
         left: shape (n,), training values of one side.
         right: shape (m,), of the other.
         most_bins: never more bins than this.
-        ordered: some of both, where they are sorted already.
+        ordered: some values of both sides, if they are sorted already.
     """
     atoms, pooled = _repeated(left, right)
-    ordered = np.sort(pooled) if ordered is None else ordered
-    rest = ordered[~np.isin(ordered, atoms)] if len(atoms) else ordered
-    rest = rest[np.isfinite(rest)]
-    # About 4·n^(1/3) bins for n draws per side, fewer when less varies.
-    wanted = int(np.clip(4.0 * (np.count_nonzero(~np.isnan(pooled)) / 2) ** (1 / 3), 32, most_bins))
-    ranks = np.linspace(0, len(rest), max(min(wanted, len(rest) // _PER_BIN), 1) + 1).astype(
-        np.int64
-    )[1:-1]
-    return Line(np.unique(np.concatenate([rest[ranks], atoms, next_float(atoms)])))
+    if ordered is None:
+        ordered = np.sort(pooled)
+    continuous = ordered[~np.isin(ordered, atoms)] if len(atoms) else ordered
+    continuous = continuous[np.isfinite(continuous)]
+    draws_per_side = np.count_nonzero(~np.isnan(pooled)) / 2
+    wanted = _BINS_PER_CUBE_ROOT * draws_per_side ** (1 / 3)
+    wanted_bins = int(np.clip(wanted, _FEWEST_BINS, most_bins))
+    n_bins = max(min(wanted_bins, len(continuous) // _DRAWS_PER_BIN), 1)
+    ranks = np.linspace(0, len(continuous), n_bins + 1).astype(np.int64)[1:-1]
+    edges = np.concatenate([continuous[ranks], atoms, next_float(atoms)])
+    return Line(np.unique(edges))
 
 
 def learn_atoms(left: Column, right: Column) -> Atoms | None:
-    """The values of a column that repeat; None when none does."""
+    """The repeated values of a column; None if no value repeats."""
     if isinstance(left, Labels) and isinstance(right, Labels):
         count: Counter[str] = Counter()
-        for side in (left, right):
-            totals = np.bincount(side.codes, minlength=len(side.labels)).tolist()
-            count.update(dict(zip(side.labels, totals, strict=True)))
+        for column in (left, right):
+            totals = np.bincount(column.codes, minlength=len(column.labels)).tolist()
+            count.update(dict(zip(column.labels, totals, strict=True)))
         frequent = [label for label, total in count.most_common() if total >= REPEATS]
         return LabelAtoms(tuple(frequent[:_MOST_ATOMS])) if frequent else None
     if not (isinstance(left, Numbers) and isinstance(right, Numbers)):
-        return None  # one shape has one kind of column, so this does not happen
+        # Outputs of one shape have one type of column, so this does not happen.
+        return None
     if left.values.dtype == np.bool_:
         return NumberAtoms(np.array([0.0, 1.0]))
     atoms, pooled = _repeated(left.values, right.values)
@@ -69,107 +81,168 @@ def learn_atoms(left: Column, right: Column) -> Atoms | None:
     return NumberAtoms(atoms) if len(atoms) else None
 
 
-def learn_groups(
-    left: Block, right: Block
-) -> tuple[BlockPartition, list[tuple[int, Integers, Integers]]]:
-    """The frequent signatures of a shape.
+class VaryingGroup(NamedTuple):
+    """A group of outputs that still vary in some column.
+
+    Attributes:
+        number: of the group in its partition.
+        left_rows: shape (k,), its rows in the left block.
+        right_rows: shape (l,), its rows in the right block.
+    """
+
+    number: int
+    left_rows: Integers
+    right_rows: Integers
+
+
+def learn_groups(left: Block, right: Block) -> tuple[BlockPartition, list[VaryingGroup]]:
+    """Learns the frequent signatures of a shape.
+
+    A signature says of each column which repeated value it takes, or that it takes none.
 
     Returns:
-        The partition with a bare group per signature, and for each group that varies in some
-        column: its number and its rows in the left and in the right block.
+        The partition with an uncut group per frequent signature, and the groups that vary in some
+        column.
     """
-    # nothing can repeat; there may be thousands of such shapes
+    n_columns = len(left.columns)
+    # Nothing can repeat here; there may be thousands of such shapes.
     if left.size + right.size < REPEATS:
-        return BlockPartition(left.shape, (None,) * len(left.columns), ()), []
+        return BlockPartition(left.shape, (None,) * n_columns, ()), []
     atoms = tuple(learn_atoms(a, b) for a, b in zip(left.columns, right.columns, strict=True))
-    bare = BlockPartition(left.shape, atoms, ())
-    if left.columns and not any(atoms):  # nothing repeats
-        whole = Group((-1,) * len(atoms))
-        return BlockPartition(left.shape, atoms, (whole,)), [
-            (0, np.arange(left.size), np.arange(right.size))
-        ]
-    codes = np.concatenate([bare.codes(left), bare.codes(right)], axis=1)
+    if left.columns and not any(atoms):
+        # No value repeats: all outputs are one group.
+        everything = Group((-1,) * len(atoms))
+        varying = VaryingGroup(0, np.arange(left.size), np.arange(right.size))
+        return BlockPartition(left.shape, atoms, (everything,)), [varying]
+    ungrouped = BlockPartition(left.shape, atoms, ())
+    codes = np.concatenate([ungrouped.codes(left), ungrouped.codes(right)], axis=1)
     hashes = hash_signatures(codes)
-    _, where, group_of, count = np.unique(
+    _, first_row, group_of_row, count = np.unique(
         hashes, return_index=True, return_inverse=True, return_counts=True
     )
     frequent = np.flatnonzero(count >= REPEATS)
-    frequent = np.sort(frequent[np.argsort(-count[frequent], kind="stable")[:_MOST_ATOMS]])
-    groups = tuple(
-        Group(tuple(int(code) for code in codes[:, where[number]])) for number in frequent
-    )
-    varying = []
-    for place, (number, group) in enumerate(zip(frequent, groups, strict=True)):
-        if left.columns and -1 in group.signature:
-            rows = np.flatnonzero(group_of == number)
-            varying.append((place, rows[rows < left.size], rows[rows >= left.size] - left.size))
-    return BlockPartition(left.shape, atoms, groups), varying
+    by_frequency = np.argsort(-count[frequent], kind="stable")
+    frequent = np.sort(frequent[by_frequency[:_MOST_ATOMS]])
+    groups = []
+    varying_groups = []
+    for number, hash_number in enumerate(frequent):
+        signature = tuple(int(code) for code in codes[:, first_row[hash_number]])
+        groups.append(Group(signature))
+        if left.columns and -1 in signature:
+            rows = np.flatnonzero(group_of_row == hash_number)
+            is_left = rows < left.size
+            varying_groups.append(VaryingGroup(number, rows[is_left], rows[~is_left] - left.size))
+    return BlockPartition(left.shape, atoms, tuple(groups)), varying_groups
 
 
 def blocks_of_both(left: Outputs, right: Outputs) -> list[tuple[Block, Block]]:
-    """Every shape seen on either side, with an empty block where a side lacks it."""
-    lefts, rights = (
-        {block.shape: block for block in side.blocks if block.size} for side in (left, right)
-    )
-    every = {**lefts, **rights}.items()
+    """The left and the right block of every shape; an empty one where a side lacks the shape."""
+    left_blocks = {block.shape: block for block in left.blocks if block.size}
+    right_blocks = {block.shape: block for block in right.blocks if block.size}
+    any_blocks = {**left_blocks, **right_blocks}
     return [
-        (lefts.get(shape) or _empty_like(one), rights.get(shape) or _empty_like(one))
-        for shape, one in every
+        (
+            left_blocks.get(shape) or _empty_like(block),
+            right_blocks.get(shape) or _empty_like(block),
+        )
+        for shape, block in any_blocks.items()
     ]
 
 
 def _empty_like(block: Block) -> Block:
-    nothing = np.empty(0, dtype=np.int64)
-    return Block(block.shape, nothing, tuple(column.take(nothing) for column in block.columns), 0)
+    no_rows = np.empty(0, dtype=np.int64)
+    columns = tuple(column.take(no_rows) for column in block.columns)
+    return Block(block.shape, no_rows, columns, 0)
 
 
 def _repeated(left: Array, right: Array) -> tuple[Floats, Floats]:
-    """The values that repeat often enough, ascending, and all values; infinities that were seen always are atoms."""
-    pooled = np.concatenate(
-        [np.asarray(side[:MOST_ROWS], dtype=np.float64) for side in (left, right)]
-    )
-    look = np.concatenate(
-        [np.asarray(side[:_FIRST_LOOK], dtype=np.float64) for side in (left, right)]
-    )
-    infinite = [end for end in (-np.inf, np.inf) if np.any(look == end)]
-    look = np.sort(crowded(look, 2))
-    if not np.any(look[1:] == look[:-1]):
+    """The values that repeat often enough, ascending, and the pooled values.
+
+    Infinities count as repeated values wherever they occur.
+    """
+    pooled = _pooled(left, right, MOST_ROWS)
+    screened = _pooled(left, right, _SCREENING_ROWS)
+    infinite = [end for end in (-np.inf, np.inf) if np.any(screened == end)]
+    screened = np.sort(crowded(screened, 2))
+    if not np.any(screened[1:] == screened[:-1]):
         return np.array(infinite), pooled
     values, count = np.unique(pooled[~np.isnan(pooled)], return_counts=True)
     repeated = np.flatnonzero(count >= REPEATS)
-    repeated = repeated[np.argsort(-count[repeated], kind="stable")[:_MOST_ATOMS]]
+    by_frequency = np.argsort(-count[repeated], kind="stable")
+    repeated = repeated[by_frequency[:_MOST_ATOMS]]
     return np.union1d(values[repeated], infinite), pooled
 
 
-# --- columns of a score
-# ----------------------------------------------------------------------------------------------
+def _pooled(left: Array, right: Array, n_rows: int) -> Floats:
+    """The first values of both sides."""
+    return np.concatenate(
+        [
+            np.asarray(left[:n_rows], dtype=np.float64),
+            np.asarray(right[:n_rows], dtype=np.float64),
+        ]
+    )
+
+
+# --- Cells of single columns, for additive scores ---
 
 # Draws per side that place the cells of a column: more would not move them.
 _EDGE_ROWS = 20_000
-# A value is a cell of its own if this share of the draws take it (and at least five of them); of
-# more such values than the second number, only those that would fill a bin.
-_SINGLE_SHARE = 0.002
+# Draws of both sides together in which repeated values of a column are looked for.
+_SCREENING_VALUES = 8192
+# A value is a cell of its own if this fraction of the draws take it.
+_SINGLE_FRACTION = 0.002
+# Of more such values than this, only those that would fill a bin are cells of their own.
 _MOST_SINGLE = 24
-# What is rare and far off may be the leak: the share of draws in the outermost bins, and the fewest
-# of them.
-_FAR_SHARE = 0.01
-_FAR_DRAWS = 20
-# Nothing lies in a gap this wide, as a share of the spread of all but a fifth: a cell across it
-# would mix two clusters (rappor_longitudinal at 1e4 draws: .86 of the oracle with such cells, .93
-# without).
-_GAP = 0.125
+# Single values that hold together at most this fraction of the draws are not worth cells.
+_LEAST_SINGLE_FRACTION = 0.02
+# Labels of one column that get a cell each.
+_MOST_LABELS = 4 * _MOST_SINGLE
+# Fraction of the draws in each of the two outermost bins: what is rare and far off may be the leak.
+_OUTER_FRACTION = 0.01
+# Fewest draws in each of these two bins.
+_OUTER_DRAWS = 20
+# A gap without draws that is wider than this fraction of the 10–90 % range is an edge: a cell
+# across it would mix two clusters (rappor_longitudinal at 1e4 draws: 0.86 of the oracle with such
+# cells, 0.93 without).
+_GAP_FRACTION = 0.125
+# Cells of all columns together that are aimed at, in pairs of bins.
+_PAIRS_OF_BINS = 150
+# Fewest pairs of bins per column, however many columns there are.
+_FEWEST_PAIRS_PER_COLUMN = 4
+# Most pairs of bins per column, however few columns there are.
+_MOST_PAIRS_PER_COLUMN = 12
+# Fewest draws per side for each pair of bins of a column.
+_DRAWS_PER_PAIR = 400
+# Columns with fewer continuous draws per bin than this do not take part in shared edges.
+_DRAWS_PER_SHARED_BIN = 20
+# Edges are shared only if no column has more than this many times its even share in one bin.
+_MOST_CROWDING = 4
 
+# The number of the cell of each row.
 Cells = NDArray[np.int32]
+
+
+class ColumnView(NamedTuple):
+    """What a column of a score reads.
+
+    Attributes:
+        column: number of the output's column.
+        mix: shape (columns,), coefficients of a linear combination of columns to read instead, or
+            None for the column itself.
+    """
+
+    column: int
+    mix: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnCells:
-    """One column in the cells that training draws fill: single values first, then intervals in order.
+    """One column with the cells that training draws fill: single values first, then intervals.
 
     Attributes:
-        term: the column and all of its cells, without weights.
-        used: shape (k,), the cells with draws.
-        atoms: the single values among them, by something that is equal for equal values.
+        term: the column with all of its cells; its weights are not used.
+        used: shape (k,), the cells that contain draws.
+        atoms: identifies the single values among them: equal for equal values of two columns.
     """
 
     term: Term
@@ -178,158 +251,205 @@ class ColumnCells:
 
     @property
     def size(self) -> int:
-        """Its weights."""
+        """The number of its weights."""
         return len(self.used)
 
     @property
     def known(self) -> Atoms:
-        """The single values as atoms; their codes are the first places among `used`."""
-        names = [name for name in self.atoms if name is not None]  # None is any other label
+        """The single values as atoms; their codes are the first positions in `used`."""
+        # None stands for all other labels.
+        atoms = [atom for atom in self.atoms if atom is not None]
         if isinstance(self.term.cells, LabelAtoms):
-            return LabelAtoms(tuple(map(str, names)))
-        return NumberAtoms(
-            np.array([np.nan if name == "NaN" else name for name in names], dtype=np.float64)
-        )
+            return LabelAtoms(tuple(map(str, atoms)))
+        values = [np.nan if atom == "NaN" else atom for atom in atoms]
+        return NumberAtoms(np.array(values, dtype=np.float64))
 
     def index(self, columns: Sequence[Column]) -> Cells:
-        """The position of each row's cell among `used`."""
-        place = np.zeros(len(self.term.weights), dtype=np.int32)
-        place[self.used] = np.arange(self.size)
-        return place[self.term.index(columns)]
+        """The position in `used` of each row's cell."""
+        position = np.zeros(len(self.term.weights), dtype=np.int32)
+        position[self.used] = np.arange(self.size)
+        return position[self.term.index(columns)]
 
     def weighted(self, weights: Floats) -> Term:
-        """The term; a cell that no draw filled has no weight."""
-        every = np.zeros(len(self.term.weights))
-        every[self.used] = weights
-        return replace(self.term, weights=every)
+        """The term with these weights; a cell without draws has weight 0.
+
+        Args:
+            weights: shape (size,).
+        """
+        all_weights = np.zeros(len(self.term.weights))
+        all_weights[self.used] = weights
+        return replace(self.term, weights=all_weights)
 
 
 @dataclass(frozen=True, slots=True)
 class ProductCells:
-    """Two columns together: each cell of `other` within each of `key`."""
+    """An interaction of two columns: each cell of `other` within each cell of `key`."""
 
     key: ColumnCells
     other: ColumnCells
 
     @property
     def size(self) -> int:
-        """Its weights."""
+        """The number of its weights."""
         return self.key.size * self.other.size
 
     def index(self, columns: Sequence[Column]) -> Cells:
-        """The position of each row's cell, those of the first cell of `key` first."""
-        return np.asarray(
-            self.key.index(columns) * np.int32(self.other.size) + self.other.index(columns)
-        )
-
-
-def _cut(term: Term, left: Block, right: Block) -> ColumnCells:
-    counts = sum(
-        np.bincount(term.index(side.columns), minlength=len(term.weights)) for side in (left, right)
-    )
-    seen = np.flatnonzero(counts)
-    if isinstance(term.cells, LabelAtoms):
-        return ColumnCells(term, seen, tuple((*term.cells.labels, None)[cell] for cell in seen))
-    edges = term.cells.edges
-    single = np.zeros(len(term.weights), dtype=np.bool_)
-    single[1 : len(edges)] = next_float(edges[:-1]) == edges[1:]
-    single[-1] = True  # NaN
-    atoms = seen[single[seen]]
-    names = tuple("NaN" if cell == len(single) - 1 else float(edges[cell - 1]) for cell in atoms)
-    return ColumnCells(term, np.concatenate([atoms, seen[~single[seen]]]), names)
+        """The position of each row's cell; those of the first cell of `key` come first."""
+        key_index = self.key.index(columns)
+        other_index = self.other.index(columns)
+        return np.asarray(key_index * np.int32(self.other.size) + other_index)
 
 
 def cut_columns(
-    left: Block, right: Block, terms: Sequence[tuple[int, Floats | None]]
+    left: Block, right: Block, views: Sequence[tuple[int, Floats | None] | ColumnView]
 ) -> list[ColumnCells]:
-    """Every column in cells, those that take one value only left out; columns of alike values share their edges."""
-    head = slice(0, _EDGE_ROWS)
-    blank: list[Term] = []
-    numbers: dict[int, tuple[Floats, Floats]] = {}
-    # Even numbers of bins, so that the median is an edge.
-    bins = min(
-        2 * int(np.clip(150 / len(terms), 4, 12)), 2 * max(2, min(left.size, right.size) // 400)
-    )
-    for number, mix in terms:
-        a = left.columns[number]
-        b = right.columns[number]
-        if isinstance(a, Labels) or isinstance(b, Labels):
-            labels = [label for side in (a, b) if isinstance(side, Labels) for label in side.labels]
-            names = LabelAtoms(tuple(dict.fromkeys(labels))[: 4 * _MOST_SINGLE])
-            blank.append(Term(number, names, np.empty(0)))
+    """Cuts columns into cells; columns with one value only are left out.
+
+    Columns with similar values share their edges.
+
+    Args:
+        left: training outputs of one shape from the left.
+        right: from the right.
+        views: what to cut.
+    """
+    n_bins = _bins_per_column(len(views), min(left.size, right.size))
+    terms: list[Term] = []
+    # Of the columns of numbers, by their place in `terms`.
+    single_values: dict[int, Floats] = {}
+    continuous: dict[int, Floats] = {}
+    for column, mix in views:
+        left_column = left.columns[column]
+        right_column = right.columns[column]
+        if isinstance(left_column, Labels) or isinstance(right_column, Labels):
+            labels = [
+                label
+                for side in (left_column, right_column)
+                if isinstance(side, Labels)
+                for label in side.labels
+            ]
+            distinct_labels = tuple(dict.fromkeys(labels))
+            terms.append(Term(column, LabelAtoms(distinct_labels[:_MOST_LABELS]), np.empty(0)))
             continue
-        mixed = Term(number, Line(np.empty(0)), np.empty(0), mix)
+        uncut = Term(column, Line(np.empty(0)), np.empty(0), mix)
         values = np.concatenate(
-            [np.asarray(mixed.numbers(side.columns), np.float64)[head] for side in (left, right)]
+            [
+                np.asarray(uncut.numbers(left.columns), np.float64)[:_EDGE_ROWS],
+                np.asarray(uncut.numbers(right.columns), np.float64)[:_EDGE_ROWS],
+            ]
         )
-        atoms, rest = _single_values(values, bins)
-        numbers[len(blank)] = atoms, rest
-        blank.append(Term(number, _line_with(atoms, _quantiles(rest, bins)), np.empty(0), mix))
-    for place, edges in _shared_edges(
-        [rest for _, rest in numbers.values()], list(numbers), bins
-    ).items():
-        blank[place] = replace(blank[place], cells=_line_with(numbers[place][0], edges))
-    cuts = (_cut(replace(each, weights=np.zeros(each.n_codes)), left, right) for each in blank)
-    return [cut for cut in cuts if cut.size > 1]
+        atoms, rest = _single_values(values, n_bins)
+        single_values[len(terms)] = atoms
+        continuous[len(terms)] = rest
+        line = _line_with(atoms, _quantile_edges(rest, n_bins))
+        terms.append(Term(column, line, np.empty(0), mix))
+    for place, edges in _shared_edges(continuous, n_bins).items():
+        line = _line_with(single_values[place], edges)
+        terms[place] = replace(terms[place], cells=line)
+    cuts = []
+    for term in terms:
+        cut = _used_cells(replace(term, weights=np.zeros(term.n_codes)), left, right)
+        if cut.size > 1:
+            cuts.append(cut)
+    return cuts
 
 
-def _single_values(values: Floats, bins: int) -> tuple[Floats, Floats]:
-    """The values that deserve a cell of their own, and the draws of all others."""
+def _bins_per_column(n_columns: int, n_draws: int) -> int:
+    """An even number of bins, so that the median is an edge."""
+    pairs_by_columns = int(
+        np.clip(_PAIRS_OF_BINS / n_columns, _FEWEST_PAIRS_PER_COLUMN, _MOST_PAIRS_PER_COLUMN)
+    )
+    pairs_by_draws = max(2, n_draws // _DRAWS_PER_PAIR)
+    return min(2 * pairs_by_columns, 2 * pairs_by_draws)
+
+
+def _used_cells(term: Term, left: Block, right: Block) -> ColumnCells:
+    """The cells of a term that contain training draws, single values first."""
+    n_cells = len(term.weights)
+    left_counts = np.bincount(term.index(left.columns), minlength=n_cells)
+    right_counts = np.bincount(term.index(right.columns), minlength=n_cells)
+    filled = np.flatnonzero(left_counts + right_counts)
+    if isinstance(term.cells, LabelAtoms):
+        # The last cell is that of all other labels.
+        labels = (*term.cells.labels, None)
+        return ColumnCells(term, filled, tuple(labels[cell] for cell in filled))
+    edges = term.cells.edges
+    is_single = np.zeros(n_cells, dtype=np.bool_)
+    is_single[1 : len(edges)] = next_float(edges[:-1]) == edges[1:]
+    # The last cell is that of NaN.
+    is_single[-1] = True
+    single = filled[is_single[filled]]
+    intervals = filled[~is_single[filled]]
+    atoms = tuple("NaN" if cell == n_cells - 1 else float(edges[cell - 1]) for cell in single)
+    return ColumnCells(term, np.concatenate([single, intervals]), atoms)
+
+
+def _single_values(values: Floats, n_bins: int) -> tuple[Floats, Floats]:
+    """The values that deserve a cell of their own, and the sorted draws of all others."""
     values = values[~np.isnan(values)]
-    look = np.sort(values[:8192])
-    if not (look[1:] == look[:-1]).any():
+    screened = np.sort(values[:_SCREENING_VALUES])
+    if not (screened[1:] == screened[:-1]).any():
         return np.empty(0), np.sort(values)
-    each, count = np.unique(values, return_counts=True)
-    keep = count >= max(5, _SINGLE_SHARE * len(values))
-    if keep.sum() > _MOST_SINGLE:
-        keep = count > len(values) / bins
-    if count[keep].sum() <= 0.02 * len(values):
-        keep[:] = False
-    return each[keep], np.repeat(each[~keep], count[~keep])
+    distinct, count = np.unique(values, return_counts=True)
+    is_single = count >= max(REPEATS, _SINGLE_FRACTION * len(values))
+    if is_single.sum() > _MOST_SINGLE:
+        is_single = count > len(values) / n_bins
+    if count[is_single].sum() <= _LEAST_SINGLE_FRACTION * len(values):
+        is_single[:] = False
+    return distinct[is_single], np.repeat(distinct[~is_single], count[~is_single])
 
 
-def _quantiles(rest: Floats, bins: int) -> Floats:
-    """The inner edges of bins of equal mass, from sorted values; ends, and what a gap sets apart, are separate bins."""
-    finite = rest[np.isfinite(rest)]
+def _quantile_edges(ordered: Floats, n_bins: int) -> Floats:
+    """The inner edges of bins of equal mass, with further edges near both ends and at wide gaps.
+
+    Args:
+        ordered: shape (n,), sorted values.
+        n_bins: of equal mass; fewer if there are few values.
+    """
+    finite = ordered[np.isfinite(ordered)]
     n = len(finite)
-    if n < 10 * bins:
-        bins = 2 * max(n // 20, 1)
-    if n < bins:
+    if n < 10 * n_bins:
+        n_bins = 2 * max(n // 20, 1)
+    if n < n_bins:
         return np.empty(0)
-    end = max(_FAR_DRAWS, int(_FAR_SHARE * n))
-    far = (end, n - end) if n > 2 * end * bins else ()
-    low = n // bins
-    high = n - n // bins
+    even_ranks = (np.arange(1, n_bins) * n) // n_bins
+    outer_draws = max(_OUTER_DRAWS, int(_OUTER_FRACTION * n))
+    has_outer_bins = n > 2 * outer_draws * n_bins
+    outer_ranks = (outer_draws, n - outer_draws) if has_outer_bins else ()
+    # Gaps are looked for between the outermost bins of equal mass.
+    low = n // n_bins
+    high = n - n // n_bins
     with np.errstate(over="ignore"):
-        gaps = (
-            np.flatnonzero(
-                np.diff(finite[low:high]) > _GAP * (finite[9 * n // 10] - finite[n // 10])
-            )
-            + low
-            + 1
-        )
-    return finite[
-        np.unique(np.concatenate([(np.arange(1, bins) * n) // bins, far, gaps]).astype(np.int64))
-    ]
+        range_of_most = finite[9 * n // 10] - finite[n // 10]
+        is_gap = np.diff(finite[low:high]) > _GAP_FRACTION * range_of_most
+    gap_ranks = np.flatnonzero(is_gap) + low + 1
+    ranks = np.concatenate([even_ranks, outer_ranks, gap_ranks]).astype(np.int64)
+    return finite[np.unique(ranks)]
 
 
 def _line_with(atoms: Floats, edges: Floats) -> Line:
+    """A line with these edges on which the given values are cells of their own."""
     return Line(np.unique(np.concatenate([edges, atoms, next_float(atoms)])))
 
 
-def _shared_edges(rests: list[Floats], places: list[int], bins: int) -> dict[int, Floats]:
-    """The same edges for all columns that vary, if none of them crowds into few of the common bins."""
-    varying = [
-        (place, rest) for place, rest in zip(places, rests, strict=True) if len(rest) >= 20 * bins
-    ]
+def _shared_edges(continuous: dict[int, Floats], n_bins: int) -> dict[int, Floats]:
+    """The same edges for all columns that vary, unless one of them crowds into few of the bins.
+
+    Args:
+        continuous: sorted values, by the place of the column.
+        n_bins: of the shared edges.
+    """
+    varying = {
+        place: values
+        for place, values in continuous.items()
+        if len(values) >= _DRAWS_PER_SHARED_BIN * n_bins
+    }
     if len(varying) < 3:
         return {}
-    thin = max(1, len(varying) // 4)
-    edges = np.unique(
-        _quantiles(np.sort(np.concatenate([rest[::thin] for _, rest in varying])), bins)
-    )
-    for _, rest in varying:
-        inside = np.diff(np.searchsorted(rest, edges), prepend=0, append=len(rest))
-        if inside.max() > 4 / bins * len(rest):
+    thinning = max(1, len(varying) // 4)
+    pooled = np.concatenate([values[::thinning] for values in varying.values()])
+    edges = np.unique(_quantile_edges(np.sort(pooled), n_bins))
+    for values in varying.values():
+        counts = np.diff(np.searchsorted(values, edges), prepend=0, append=len(values))
+        if counts.max() > _MOST_CROWDING / n_bins * len(values):
             return {}
-    return dict.fromkeys([place for place, _ in varying], edges)
+    return dict.fromkeys(varying, edges)

@@ -1,14 +1,16 @@
-"""How the log-ratio runs along a number: many simple curves, weighed by how well they explain the training draws.
+"""How the log-ratio runs along a score: simple curves, averaged by their marginal likelihoods.
 
 The best event is often rarer than what a few thousand draws can count: a shift by 3 of normal noise
-is proved best by an event with q = 4e-5, when 3000 training draws show none of it. What it is worth
-follows from the form of the log-ratio where there are draws. It may end in plateaus (Laplace
+is certified best by an event with q = 4e-5, when 3000 training draws show none of it. What it is
+worth follows from the form of the log-ratio where there are draws. It may end in plateaus (Laplace
 noise), go on in a straight line (normal noise), bend (noise of another width), or steepen with the
 depth in the tail (at an edge of the support). No single form suits all, so each is fitted by
-logistic regression, and they vote by their marginal likelihoods.
+logistic regression of the side on the score, and their forecasts are averaged with weights
+proportional to the marginal likelihoods.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, xlogy
@@ -16,32 +18,56 @@ from scipy.special import expit, xlogy
 from epsilometer.arrays import Floats, Integers
 from epsilometer.outputs.lines import places
 
-# Slices in which draws are counted: by size from either end, and evenly between.
-_BY_SIZE = 56
-_EVEN = 33
-# Shares of the draws below the knots of plateaus, of bends, and beyond those of tails that steepen.
-_KNOTS = (0.01, 0.04, 0.09, 0.16, 0.25, 0.37, 0.5, 0.63, 0.75, 0.84, 0.91, 0.96, 0.99)
-_BENDS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
-_STEEPENS = (0.0005, 0.002, 0.01, 0.05)
-# How sharply a line turns into a plateau, per spread: about as for normal noise on a subsample,
-# whose log-ratio is ln(1 − r + r·e^x) (.90 of the oracle, with a sharp bend .87).
-_BLUNT = 2.0
-# Variances of the log-ratio that may be usual, and by how much that of a coefficient may be larger:
-# a tail that is told by few draws must not be believed to differ more than anything else does.
+# Cuts whose distance from either end, in draws, grows geometrically up to the median.
+_N_TAIL_CUTS = 56
+# Cuts evenly spaced between the ends, so that the middle is resolved as well.
+_N_EVEN_CUTS = 33
+# Smallest number of draws beyond the outermost cut.
+_FEWEST_BEYOND_CUT = 4.0
+# Fractions of the draws below the knots at which plateaus begin and end.
+_PLATEAU_KNOTS = (
+    0.01,
+    0.04,
+    0.09,
+    0.16,
+    0.25,
+    0.37,
+    0.5,
+    0.63,
+    0.75,
+    0.84,
+    0.91,
+    0.96,
+    0.99,
+)
+# Fractions of the draws below the knots at which a line changes its slope.
+_BEND_KNOTS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
+# Fractions of the draws in the tails within which the log-ratio may steepen.
+_STEEP_TAILS = (0.0005, 0.002, 0.01, 0.05)
+# How sharply a line turns into a plateau, per unit of the scaled score: about as for normal noise
+# on a subsample, whose log-ratio is ln(1 − r + r·e^x) (0.90 of the oracle; 0.87 with a sharp bend).
+_PLATEAU_SHARPNESS = 2.0
+# Grid of prior variances of a curve's coefficient, in squared units of the log-ratio.
 _VARIANCES = np.geomspace(1e-4, 4.0, 12)
-_WIDER = 4.0
-# Logarithm of the odds, before any draw, of a curve against one with a coefficient more: most noise
-# is plain (truncated Laplace noise at 1e4 draws, the worst of 16 seeds: .37 of the oracle at even
-# odds, .95 at these).
-_SIMPLER = 2.0
-# Newton's steps, their length at most, and how short the last one is.
-_NEWTON = 12
-_LONGEST = 2.0
-_SHORT = 0.03
-# Weights of curves below which they are left out.
+# The prior variance of all coefficients is this multiple of the one that suits the simplest curves
+# best. It caps what few draws in a tail can make a curve do there.
+_VARIANCE_FACTOR = 4.0
+# Prior variance of the constant is the inverse of this: the sizes of the sides are known.
+_PRECISION_OF_CONSTANT = 1e-2
+# Prior log-odds for a curve against one with one more coefficient: most noise is plain (truncated
+# Laplace noise at 1e4 draws, the worst of 16 seeds: 0.37 of the oracle at even odds, 0.95 at
+# these).
+_LOG_ODDS_PER_COEFFICIENT = 2.0
+# Most steps of Newton's method.
+_NEWTON_STEPS = 12
+# Longest step in any coefficient; longer ones are shortened.
+_LONGEST_STEP = 2.0
+# The iteration ends when every coefficient moves by less than this.
+_CONVERGED_STEP = 0.03
+# Curves with a smaller weight, relative to the best one, are dropped.
 _LEAST_WEIGHT = 1e-3
-# Log-ratios beyond this are not told apart.
-_FAR = 30.0
+# Log-ratios are clipped to ± this: no number of draws distinguishes larger ones.
+_MAX_ABS_LOG_RATIO = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +75,12 @@ class Sliced:
     """Training draws in the order of their scores, cut between ties into slices.
 
     Attributes:
-        at: shape (slices + 1,), draws below each cut.
+        at: shape (slices + 1,), draws of both sides below each cut.
         lefts: shape (slices + 1,), left draws below each cut.
         middle: shape (slices,), a typical score of each slice.
         hits: shape (slices,), left draws in each slice.
-        sizes: shape (slices,), all draws in each slice.
-        shares: shape (slices - 1,), the share below each inner cut of the draws that placed it.
+        sizes: shape (slices,), draws of both sides in each slice.
+        shares: shape (slices - 1,), the fraction below each inner cut of the draws that placed it.
     """
 
     at: Integers
@@ -66,36 +92,44 @@ class Sliced:
 
     @classmethod
     def of(cls, left: Floats, right: Floats, ordered: Floats | None = None) -> "Sliced":
-        """Slices of the scores of both sides; `ordered`, all or some of them sorted, place the cuts."""
-        ordered = np.sort(np.concatenate([left, right])) if ordered is None else ordered
+        """Slices the scores of both sides.
+
+        Args:
+            left: shape (n,), scores of the left draws.
+            right: shape (m,), scores of the right draws.
+            ordered: the sorted scores that place the cuts; None takes all of both sides.
+        """
+        if ordered is None:
+            ordered = np.sort(np.concatenate([left, right]))
         total = len(ordered)
-        sizes = np.concatenate(
-            [np.geomspace(4.0, 0.5 * total, _BY_SIZE), np.linspace(0.04, 0.96, _EVEN) * total]
-        )
-        ranks = np.unique(
-            np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1)
-        )
-        ends = np.unique(np.searchsorted(ordered, ordered[ranks]))
-        cuts = ends[ends > 0]
-        middle = ordered[(np.append(cuts, total) + np.append(0, cuts)) // 2]
-        hits, others = (
-            np.bincount(places(ordered[cuts], side), minlength=len(cuts) + 1)
-            for side in (left, right)
-        )
-        at, lefts = (np.append(0, np.cumsum(each)) for each in (hits + others, hits))
+        tail_sizes = np.geomspace(_FEWEST_BEYOND_CUT, 0.5 * total, _N_TAIL_CUTS)
+        even_sizes = np.linspace(0.04, 0.96, _N_EVEN_CUTS) * total
+        sizes = np.concatenate([tail_sizes, even_sizes])
+        ranks = np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1)
+        ranks = np.unique(ranks)
+        # A cut lies before the first of equal scores.
+        first_of_ties = np.unique(np.searchsorted(ordered, ordered[ranks]))
+        cuts = first_of_ties[first_of_ties > 0]
+        slice_starts = np.append(0, cuts)
+        slice_stops = np.append(cuts, total)
+        middle = ordered[(slice_stops + slice_starts) // 2]
+        thresholds = ordered[cuts]
+        left_counts = np.bincount(places(thresholds, left), minlength=len(cuts) + 1)
+        right_counts = np.bincount(places(thresholds, right), minlength=len(cuts) + 1)
+        counts = left_counts + right_counts
         return cls(
-            at,
-            lefts,
-            middle,
-            hits.astype(np.float64),
-            (hits + others).astype(np.float64),
-            cuts / total,
+            at=np.append(0, np.cumsum(counts)),
+            lefts=np.append(0, np.cumsum(left_counts)),
+            middle=middle,
+            hits=left_counts.astype(np.float64),
+            sizes=counts.astype(np.float64),
+            shares=cuts / total,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """What the curves expect, each in some variants that stand for its uncertainty.
+    """What the curves forecast, each in several variants that represent its uncertainty.
 
     Attributes:
         weights: shape (variants,), of sum 1.
@@ -107,102 +141,172 @@ class Curves:
 
 
 def fit_curves(sliced: Sliced, straight: float = 0.0) -> Curves:
-    """Every curve that the draws leave possible; `straight` is added to the log-odds of a straight line."""
+    """Fits every curve and weighs it by its marginal likelihood.
+
+    Args:
+        sliced: the training draws.
+        straight: is added to the prior log-odds of a straight line.
+    """
     hits = sliced.hits
     sizes = sliced.sizes
     families = _families(sliced)
-    usual = _WIDER * _around_none(families[0], hits, sizes)[1]
-    fits = [_Fit.of(basis, hits, sizes, usual) for basis in families]
+    variance = _VARIANCE_FACTOR * _evidence_at_null(families[0], hits, sizes).variance
+    fits = [_Fit.of(basis, hits, sizes, variance) for basis in families]
+    # The straight line is the first curve of the first family.
     fits[0].evidence[0] += straight
-    best = max(float(fit.evidence.max()) for fit in fits)
-    # Where no curve explains the counts, all of them are believed less.
-    exact = float((xlogy(hits, hits / sizes) + xlogy(sizes - hits, 1.0 - hits / sizes)).sum())
-    deviance = 2.0 * (exact - max(float(fit.likelihood.max()) for fit in fits))
-    misfit = max(deviance / max(len(hits) - 3, 1), 1.0)
+    best_evidence = max(float(fit.evidence.max()) for fit in fits)
+    misfit = _misfit(fits, hits, sizes)
     weights = []
     lefts = []
     for fit in fits:
-        weight = np.exp((fit.evidence - best) / misfit)
-        which = weight > _LEAST_WEIGHT
-        # Each curve at points around its coefficients that have their mean and covariance.
-        found = fit.coefficients[which]
-        root = np.linalg.cholesky(np.linalg.inv(fit.information[which]))
-        away = np.sqrt(misfit * found.shape[1]) * np.swapaxes(root, 1, 2)
-        points = found[:, None] + np.concatenate([away, -away], axis=1)
-        share = expit(points @ np.swapaxes(fit.basis[which], 1, 2) + fit.offset)
-        weights.append(np.repeat(weight[which], points.shape[1]) / points.shape[1])
-        lefts.append(np.cumsum(share * sizes, axis=2).reshape(-1, len(sizes)))
-    every = np.concatenate(weights)
-    return Curves(every / every.sum(), np.pad(np.concatenate(lefts), ((0, 0), (1, 0))))
+        weight = np.exp((fit.evidence - best_evidence) / misfit)
+        is_kept = weight > _LEAST_WEIGHT
+        # The posterior of the coefficients is represented by points that have its mean and
+        # covariance: two for each coefficient, on either side of the mode.
+        mode = fit.coefficients[is_kept]
+        n_coefficients = mode.shape[1]
+        root = np.linalg.cholesky(np.linalg.inv(fit.information[is_kept]))
+        deviations = np.sqrt(misfit * n_coefficients) * np.swapaxes(root, 1, 2)
+        points = mode[:, None] + np.concatenate([deviations, -deviations], axis=1)
+        logits = points @ np.swapaxes(fit.basis[is_kept], 1, 2) + fit.offset
+        probability_of_left = expit(logits)
+        n_points = points.shape[1]
+        weights.append(np.repeat(weight[is_kept], n_points) / n_points)
+        lefts.append(np.cumsum(probability_of_left * sizes, axis=2).reshape(-1, len(sizes)))
+    all_weights = np.concatenate(weights)
+    return Curves(
+        weights=all_weights / all_weights.sum(),
+        lefts=np.pad(np.concatenate(lefts), ((0, 0), (1, 0))),
+    )
+
+
+def _misfit(fits: list["_Fit"], hits: Floats, sizes: Floats) -> float:
+    """Deviance of the best curve per degree of freedom, at least 1.
+
+    Where no curve explains the counts, it tempers the weights and widens the posteriors.
+    """
+    saturated = float((xlogy(hits, hits / sizes) + xlogy(sizes - hits, 1.0 - hits / sizes)).sum())
+    best_likelihood = max(float(fit.likelihood.max()) for fit in fits)
+    deviance = 2.0 * (saturated - best_likelihood)
+    return max(deviance / max(len(hits) - 3, 1), 1.0)
 
 
 def _families(sliced: Sliced, only_first: bool = False) -> list[Floats]:
     """The bases of the curves, each family of shape (curves, slices, coefficients).
 
-    A constant, then features with mean 0 and variance 1 over the draws; the curves of the first
-    family have one.
+    The first coefficient is that of a constant. The others belong to features with mean 0 and
+    variance 1 over the draws; curves of the first family have one.
     """
     total = float(sliced.at[-1])
-    share = 0.5 * (sliced.at[1:] + sliced.at[:-1]) / total
+    share: Floats = np.asarray(0.5 * (sliced.at[1:] + sliced.at[:-1]) / total, np.float64)
     low, centre, high = np.interp([0.15, 0.5, 0.85], share, sliced.middle)
-    # Around the middle in units of the spread; how deep in a tail: minus the logarithm of its mass.
+    # x is the score around its median, in units of its 15–85 % range. The depth is minus the
+    # logarithm of the mass of the tail, positive above the median and negative below it.
     x = np.clip((sliced.middle - centre) / (high - low or 1.0), -1e3, 1e3)
     depth = np.where(share < 0.5, np.log(2.0 * share), -np.log(2.0 * (1.0 - share)))
-    knots, (first, last) = np.interp(_KNOTS, share, depth), np.triu_indices(len(_KNOTS), 1)
-    ends = np.interp(_KNOTS, share, x)[:, None]
-    # the straight line first
-    plateaus = [x[None], np.clip(depth, knots[first, None], knots[last, None])]
-    plateaus += [np.logaddexp(_BLUNT * sign * x, _BLUNT * sign * ends) for sign in (-1.0, 1.0)]
-    families = [np.concatenate(plateaus)[..., None]]
+    families = [_lines_and_plateaus(share, x, depth)]
     if not only_first:
-        away = [t - knot for t in (x, depth) for knot in np.interp(_BENDS, share, t)]
-        bends = [[np.maximum(t, 0.0), np.minimum(t, 0.0)] for t in away]
-        tails = [np.interp([share_of, 1.0 - share_of], share, depth) for share_of in _STEEPENS]
-        steep = [
-            [x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)] for low, high in tails
-        ]
-        curved = [[t, np.maximum(t, 0.0) ** 2, np.minimum(t, 0.0) ** 2] for t in (x, depth)]
-        families += [np.array(each).transpose(0, 2, 1) for each in (bends, steep + curved)]
-    bases = []
+        families.append(_bends(share, x, depth))
+        families.append(_steep_tails_and_parabolas(share, x, depth))
     weight = sliced.sizes / sliced.sizes.sum()
-    for features in families:
-        centred = features - (weight @ features)[:, None]
-        spread = np.sqrt(weight @ centred**2)[:, None]
-        ones = np.ones((*features.shape[:2], 1))
-        bases.append(
-            np.concatenate([ones, centred / np.where(spread > 1e-9, spread, np.inf)], axis=2)
-        )
-    return bases
+    return [_standardised(features, weight) for features in families]
 
 
-def _around_none(basis: Floats, hits: Floats, sizes: Floats) -> tuple[float, float]:
-    """The evidence of curves with one feature against no difference, to second order, and their usual variance."""
+def _lines_and_plateaus(share: Floats, x: Floats, depth: Floats) -> Floats:
+    """The straight line first, then sharp plateaus at both ends, then smooth ones at one end."""
+    depth_knots = np.interp(_PLATEAU_KNOTS, share, depth)
+    x_knots = np.interp(_PLATEAU_KNOTS, share, x)[:, None]
+    first, last = np.triu_indices(len(_PLATEAU_KNOTS), 1)
+    curves = [
+        x[None],
+        np.clip(depth, depth_knots[first, None], depth_knots[last, None]),
+        np.logaddexp(-_PLATEAU_SHARPNESS * x, -_PLATEAU_SHARPNESS * x_knots),
+        np.logaddexp(_PLATEAU_SHARPNESS * x, _PLATEAU_SHARPNESS * x_knots),
+    ]
+    return np.concatenate(curves)[..., None]
+
+
+def _bends(share: Floats, x: Floats, depth: Floats) -> Floats:
+    """Lines in x or in the depth with different slopes below and above a knot."""
+    curves = []
+    for coordinate in (x, depth):
+        for knot in np.interp(_BEND_KNOTS, share, coordinate):
+            distance = coordinate - knot
+            curves.append([np.maximum(distance, 0.0), np.minimum(distance, 0.0)])
+    return np.array(curves).transpose(0, 2, 1)
+
+
+def _steep_tails_and_parabolas(share: Floats, x: Floats, depth: Floats) -> Floats:
+    """Lines that steepen within the tails, and parabolas with a curvature for either half."""
+    curves = []
+    for fraction in _STEEP_TAILS:
+        low, high = np.interp([fraction, 1.0 - fraction], share, depth)
+        curves.append([x, np.minimum(depth - low, 0.0), np.maximum(depth - high, 0.0)])
+    for coordinate in (x, depth):
+        above = np.maximum(coordinate, 0.0) ** 2
+        below = np.minimum(coordinate, 0.0) ** 2
+        curves.append([coordinate, above, below])
+    return np.array(curves).transpose(0, 2, 1)
+
+
+def _standardised(features: Floats, weight: Floats) -> Floats:
+    """A constant, and the features with mean 0 and variance 1; a constant feature becomes 0."""
+    centred = features - (weight @ features)[:, None]
+    deviation = np.sqrt(weight @ centred**2)[:, None]
+    constant = np.ones((*features.shape[:2], 1))
+    scaled = centred / np.where(deviation > 1e-9, deviation, np.inf)
+    return np.concatenate([constant, scaled], axis=2)
+
+
+class _NullEvidence(NamedTuple):
+    """Evidence for a difference, and the prior variance of the coefficient that suits it best."""
+
+    log_evidence: float
+    variance: float
+
+
+def _evidence_at_null(basis: Floats, hits: Floats, sizes: Floats) -> _NullEvidence:
+    """Evidence of curves with one feature against no difference, expanded around the latter.
+
+    The log-likelihood is taken to second order, so that the evidence has a closed form for every
+    prior variance; it is summed over the curves.
+    """
     share = hits.sum() / sizes.sum()
     information = sizes.sum() * share * (1.0 - share)
     z = ((hits - sizes * share) @ basis)[:, 1] / np.sqrt(information)
-    shrunk = 1.0 + _VARIANCES[:, None] * information
-    evidence = np.logaddexp.reduce(0.5 * (z**2 * (1.0 - 1.0 / shrunk) - np.log(shrunk)), axis=1)
-    return float(evidence.max()), float(_VARIANCES[np.argmax(evidence)])
+    shrinkage = 1.0 + _VARIANCES[:, None] * information
+    per_curve = 0.5 * (z**2 * (1.0 - 1.0 / shrinkage) - np.log(shrinkage))
+    evidence = np.logaddexp.reduce(per_curve, axis=1)
+    return _NullEvidence(
+        log_evidence=float(evidence.max()),
+        variance=float(_VARIANCES[np.argmax(evidence)]),
+    )
 
 
-def tells_sides(left: Floats, right: Floats) -> float:
-    """The evidence that a score of some draws tells the sides apart."""
+def separation_evidence(left: Floats, right: Floats) -> float:
+    """Log-evidence that the scores of the left and of the right draws are distributed differently.
+
+    Args:
+        left: shape (n,), scores of the left draws.
+        right: shape (m,), scores of the right draws.
+    """
     sliced = Sliced.of(left, right)
-    return _around_none(_families(sliced, only_first=True)[0], sliced.hits, sliced.sizes)[0]
+    basis = _families(sliced, only_first=True)[0]
+    return _evidence_at_null(basis, sliced.hits, sliced.sizes).log_evidence
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The curves of one family at their most likely coefficients.
+    """The curves of one family at their most probable coefficients.
 
     Attributes:
         basis: shape (curves, slices, coefficients).
         coefficients: shape (curves, coefficients).
-        information: shape (curves, coefficients, coefficients).
-        likelihood: shape (curves,), its logarithms.
-        evidence: shape (curves,), logarithms of the marginal likelihoods, by Laplace's
-            approximation.
-        offset: the log-odds of a draw being a left one.
+        information: shape (curves, coefficients, coefficients), of the posterior.
+        likelihood: shape (curves,), its logarithm.
+        evidence: shape (curves,), logarithm of the marginal likelihood by Laplace's approximation,
+            plus the prior log-odds of curves with so many coefficients.
+        offset: log-odds of a draw being a left one.
     """
 
     basis: Floats
@@ -213,27 +317,48 @@ class _Fit:
     offset: float
 
     @classmethod
-    def of(cls, basis: Floats, hits: Floats, sizes: Floats, usual: float) -> "_Fit":
-        precision = np.array([1e-2, *(basis.shape[2] - 1) * [1.0 / usual]])
-        n = hits.sum()
-        m = (sizes - hits).sum()
-        offset = float(np.log(n / m))
-        found = np.zeros((len(basis), basis.shape[2]))
-        expected = np.full(basis.shape[:2], offset)
-        for _ in range(_NEWTON):
-            share = 1.0 / (1.0 + np.exp(-expected))
-            slope = ((hits - sizes * share)[:, None] @ basis)[:, 0] - precision * found
-            scaled = basis * (sizes * share * (1.0 - share))[..., None]
-            information = np.swapaxes(scaled, 1, 2) @ basis + np.diag(precision)
-            step = np.linalg.solve(information, slope[..., None])[..., 0]
-            size = np.abs(step).max(axis=1, keepdims=True)
-            found = found + step * np.minimum(1.0, _LONGEST / size.clip(1e-9))
-            expected = np.clip((basis @ found[..., None])[..., 0], -_FAR, _FAR) + offset
-            if size.max() < _SHORT:
+    def of(cls, basis: Floats, hits: Floats, sizes: Floats, variance: float) -> "_Fit":
+        """Fits all curves of a family by Newton's method with a Gaussian prior.
+
+        Args:
+            basis: shape (curves, slices, coefficients).
+            hits: shape (slices,), left draws.
+            sizes: shape (slices,), all draws.
+            variance: prior variance of all coefficients but the constant's.
+        """
+        n_coefficients = basis.shape[2]
+        precision = np.array([_PRECISION_OF_CONSTANT, *(n_coefficients - 1) * [1.0 / variance]])
+        n_left = hits.sum()
+        n_right = (sizes - hits).sum()
+        offset = float(np.log(n_left / n_right))
+        coefficients = np.zeros((len(basis), n_coefficients))
+        logits = np.full(basis.shape[:2], offset)
+        for _ in range(_NEWTON_STEPS):
+            probability = 1.0 / (1.0 + np.exp(-logits))
+            residual = (hits - sizes * probability)[:, None]
+            gradient = (residual @ basis)[:, 0] - precision * coefficients
+            weighted_basis = basis * (sizes * probability * (1.0 - probability))[..., None]
+            information = np.swapaxes(weighted_basis, 1, 2) @ basis + np.diag(precision)
+            step = np.linalg.solve(information, gradient[..., None])[..., 0]
+            length = np.abs(step).max(axis=1, keepdims=True)
+            coefficients = coefficients + step * np.minimum(1.0, _LONGEST_STEP / length.clip(1e-9))
+            log_ratios = (basis @ coefficients[..., None])[..., 0]
+            logits = np.clip(log_ratios, -_MAX_ABS_LOG_RATIO, _MAX_ABS_LOG_RATIO) + offset
+            if length.max() < _CONVERGED_STEP:
                 break
-        likelihood = -(np.logaddexp(0.0, -expected) @ sizes + expected @ (sizes - hits))
-        prior = 0.5 * (np.log(precision) - precision * found**2).sum(axis=1)
+        likelihood = -(np.logaddexp(0.0, -logits) @ sizes + logits @ (sizes - hits))
+        log_prior = 0.5 * (np.log(precision) - precision * coefficients**2).sum(axis=1)
         evidence = (
-            likelihood + prior - 0.5 * np.linalg.slogdet(information)[1] - _SIMPLER * basis.shape[2]
+            likelihood
+            + log_prior
+            - 0.5 * np.linalg.slogdet(information)[1]
+            - _LOG_ODDS_PER_COEFFICIENT * n_coefficients
         )
-        return cls(basis, found, information, likelihood, evidence, offset)
+        return cls(
+            basis=basis,
+            coefficients=coefficients,
+            information=information,
+            likelihood=likelihood,
+            evidence=evidence,
+            offset=offset,
+        )

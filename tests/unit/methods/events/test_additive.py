@@ -35,7 +35,7 @@ def test_the_mean_is_that_of_the_gaussian_model(rng):
     gram = np.cov(np.concatenate([a, b]).T, bias=True)
     difference, noise = a.mean(axis=0) - b.mean(axis=0), 1 / len(a) + 1 / len(b)
     starts = starts_of(cuts)
-    own, common = additive._own_parts(cuts, starts), additive._common_parts(cuts, starts)
+    own, common = additive._column_parts(cuts, starts), additive._shared_parts(cuts, starts)
     found = additive._Posterior(gram, own, common, difference, noise)
     k = found.prior
     literal = k @ gram @ np.linalg.pinv(gram @ k @ gram + noise * gram, rcond=1e-10) @ difference
@@ -45,11 +45,11 @@ def test_the_mean_is_that_of_the_gaussian_model(rng):
 @pytest.mark.parametrize("few_cells", [0, 99])  # by counting, and by products of matrices
 def test_the_tables_are_those_of_indicators(rng, monkeypatch, few_cells):
     monkeypatch.setattr(additive, "_FEW_CELLS", few_cells)
-    monkeypatch.setattr(additive, "_AT_ONCE", 200)
+    monkeypatch.setattr(additive, "_ROWS_AT_ONCE", 200)
     cuts, left, _ = sides_of(*close_laws(rng, n=500))
     hot, weight = one_hot(cuts, left), rng.random(500)
-    np.testing.assert_array_equal(additive._tables(left.cells, starts_of(cuts)), hot.T @ hot)
-    weighted = additive._tables(left.cells, starts_of(cuts), weight)
+    np.testing.assert_array_equal(additive._co_occurrences(left.cells, starts_of(cuts)), hot.T @ hot)
+    weighted = additive._co_occurrences(left.cells, starts_of(cuts), weight)
     np.testing.assert_allclose(weighted, (hot * weight[:, None]).T @ hot, rtol=1e-12, atol=1e-12)
 
 
@@ -112,7 +112,7 @@ def test_many_columns_take_little_time_and_sparse_weights(rng, monkeypatch):
     cuts, a, b = sides_of(left, right)
     joint = fit(cuts, a, b)[0]
     monkeypatch.setattr(additive, "MOST_WEIGHTS", 1)
-    monkeypatch.setattr(additive, "_common_parts", lambda *_: [])
+    monkeypatch.setattr(additive, "_shared_parts", lambda *_: [])
     alone = fit(cuts, a, b)
     assert np.corrcoef(joint, alone[0])[0, 1] > 0.95
     assert alone.shape == (1 + FOLDS, len(joint))

@@ -10,8 +10,8 @@ from epsilometer.bounds import Counts, certified_value
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventsMethod
-from epsilometer.methods.events.choosing import choose_event, lay_out, orderings
-from epsilometer.methods.events.learning import few_kinds, fit_score, learn_by_values
+from epsilometer.methods.events.choosing import cell_adjacency, choose_event, orderings
+from epsilometer.methods.events.learning import fit_score, learn_by_values, small_support_cells
 from epsilometer.methods.events.prediction import predict
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
 from epsilometer.outputs.lines import LabelAtoms
@@ -54,7 +54,7 @@ def task(claim=None, n=7000):
 class TestOrderings:
     @pytest.mark.parametrize("partition", [words(6), bins(40), Partition((*words(3).blocks, *bins(9).blocks))])
     def test_are_permutations(self, partition, rng):
-        layout = lay_out(partition)
+        layout = cell_adjacency(partition)
         counts = [rng.integers(0, 50, partition.n_cells) for _ in range(2)]
         found = orderings(*counts, layout)
         assert found
@@ -62,17 +62,19 @@ class TestOrderings:
             assert sorted(order.tolist()) == list(range(partition.n_cells))
 
     def test_rules_do_not_depend_on_counts(self, rng):
-        layout = lay_out(bins(40))
+        layout = cell_adjacency(bins(40))
         rules = [list(orderings(rng.integers(0, 9, 42), rng.integers(0, 9, 42), layout)) for _ in range(3)]
         assert rules[0] == rules[1] == rules[2]
 
     def test_likelier_cells_come_first(self):
-        layout = lay_out(words(3))
+        layout = cell_adjacency(words(3))
         for order in orderings(np.array([10, 500, 90, 0, 0]), np.array([500, 10, 90, 0, 0]), layout).values():
             assert order.tolist().index(1) < order.tolist().index(2) < order.tolist().index(0)
 
     def test_no_draws_at_all(self):
-        for order in orderings(np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64), lay_out(words(3))).values():
+        for order in orderings(
+            np.zeros(5, dtype=np.int64), np.zeros(5, dtype=np.int64), cell_adjacency(words(3))
+        ).values():
             assert len(order) == 5
 
 
@@ -82,7 +84,9 @@ class TestChoice:
     def test_the_obvious_word_in_the_obvious_direction(self, claim, flipped):
         partition = words(3)
         sides = [[2000, 500, 500], [500, 1250, 1250]]
-        choice = choose_event(folds(partition, *(sides[::-1] if flipped else sides)), lay_out(partition), task(claim))
+        choice = choose_event(
+            folds(partition, *(sides[::-1] if flipped else sides)), cell_adjacency(partition), task(claim)
+        )
         # The word itself where the one side has more of it, or the other words where the other has.
         assert choice.chosen[0] != choice.flipped if not flipped else choice.chosen[0] == choice.flipped
         assert choice.chosen[0] != choice.chosen[1]
@@ -92,7 +96,7 @@ class TestChoice:
     def test_the_tail_of_a_line(self):
         left = np.round(20_000 * np.exp(-0.1 * np.arange(40)) * 0.1).astype(int)
         partition = bins(40)
-        choice = choose_event(folds(partition, left, left[::-1]), lay_out(partition), task())
+        choice = choose_event(folds(partition, left, left[::-1]), cell_adjacency(partition), task())
         cells = np.flatnonzero(choice.chosen[:40])
         assert cells.tolist() == list(range(cells[0], cells[-1] + 1))
         assert (cells[0] == 0) != choice.flipped
@@ -101,20 +105,20 @@ class TestChoice:
     def test_equal_laws_promise_nothing(self):
         partition = bins(40)
         counts = np.full(40, 100)
-        choice = choose_event(folds(partition, counts, counts), lay_out(partition), task())
+        choice = choose_event(folds(partition, counts, counts), cell_adjacency(partition), task())
         assert choice.predicted <= 0.01
 
     def test_few_draws_do_not_win_by_chance(self):
         # One word was seen 3 times on the left only; the real difference is in the others.
         partition = words(3)
-        choice = choose_event(folds(partition, [3, 2000, 1000], [0, 1000, 2000]), lay_out(partition), task())
+        choice = choose_event(folds(partition, [3, 2000, 1000], [0, 1000, 2000]), cell_adjacency(partition), task())
         assert choice.p > 0.1
 
     def test_empty_cells_between_chosen_ones_join(self):
         partition = bins(12)
         left = [400, 0, 400, 0, 400, 5, 5, 5, 5, 5, 5, 5]
         right = [5, 0, 5, 0, 5, 200, 200, 200, 200, 200, 200, 200]
-        choice = choose_event(folds(partition, left, right), lay_out(partition), task())
+        choice = choose_event(folds(partition, left, right), cell_adjacency(partition), task())
         assert len(Event(partition, choice.chosen).simplified().partition.blocks[0].groups[0].line.edges) == 1
 
 
@@ -158,9 +162,9 @@ class TestPrediction:
 
     @pytest.mark.parametrize("claim", CLAIMS[3:], ids=lambda claim: claim.notion)
     @pytest.mark.parametrize(("p", "q"), [(0.4, 0.1), (0.97, 0.8), (0.05, 0.01)])
-    def test_without_doubt_it_is_near_the_joint_certificate(self, claim, p, q):
+    def test_without_penalty_it_is_near_the_joint_certificate(self, claim, p, q):
         n = 7000
-        ((predicted,), _) = predict(task(claim), np.array([p]), np.array([q]), (3000, 3000), (n, n), doubt=0.0)
+        ((predicted,), _) = predict(task(claim), np.array([p]), np.array([q]), (3000, 3000), (n, n), penalty=0.0)
         proved = certified_value(claim, Counts(round(p * n), n), Counts(round(q * n), n), 0.05, (p, q))
         estimate = claim.least_value(p, q)
         assert abs(predicted - proved) <= 0.3 * (estimate - proved) + 1e-9
@@ -226,7 +230,7 @@ class TestKinds:
     def test_are_the_cells_in_the_order_of_their_values(self):
         way = learn_by_values(*self.draw(0, 30_000))
         where = way.partition.index(read_outputs(ANSWERS))
-        assert [where.tolist().index(cell) for cell in few_kinds(way)] == [10, *range(9, -1, -1)]
+        assert [where.tolist().index(cell) for cell in small_support_cells(way)] == [10, *range(9, -1, -1)]
 
     def test_a_weak_leak_is_found_on_average(self):
         """By scores and cells the mean was .077, and the worst .013; the best event has .125."""
@@ -242,11 +246,11 @@ class TestKinds:
         proposal = EventsMethod().propose(*self.draw(3, 100_000), task(claim, 200_000))
         assert self.worth(proposal, 200_000) > 0.0
 
-    def test_outputs_of_many_lengths_are_kinds_too(self):
+    def test_outputs_of_many_lengths_are_a_small_support_too(self):
         rng = np.random.default_rng(1)
         lists = [[[False] * stop + [True] for stop in rng.geometric(0.4, size=5000).clip(max=9)] for _ in range(2)]
         way = learn_by_values(*map(read_outputs, lists))
-        assert len(few_kinds(way)) == 9
+        assert len(small_support_cells(way)) == 9
 
     @pytest.mark.parametrize(
         "outputs",
@@ -257,7 +261,7 @@ class TestKinds:
             np.arange(4000) % 5,
             [(0, 0.0, 0.0)] * 9000 + [(1, 0.5, number / 7) for number in range(50)],
         ],
-        ids=["numbers", "more kinds than columns", "few draws", "one column", "what varies is rare"],
+        ids=["numbers", "more values than columns", "few draws", "one column", "what varies is rare"],
     )
     def test_are_not_what_a_score_sees_better(self, outputs):
-        assert few_kinds(learn_by_values(read_outputs(outputs), read_outputs(outputs))) is None
+        assert small_support_cells(learn_by_values(read_outputs(outputs), read_outputs(outputs))) is None

@@ -8,8 +8,9 @@ import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.methods.base import Task
 from epsilometer.methods.events import EventsMethod
-from epsilometer.methods.events.curves import Sliced, fit_curves, tells_sides
-from epsilometer.methods.events.tails import choose_tail, learn_scores
+from epsilometer.methods.events.curves import Sliced, fit_curves, separation_evidence
+from epsilometer.methods.events.scores import learn_scores
+from epsilometer.methods.events.tails import choose_tail
 from epsilometer.outputs import read_outputs
 
 N_TRAIN, N_FRESH = 3000, 7000
@@ -55,8 +56,8 @@ def test_a_spike_is_found_at_its_own_scale(rng):
 
 def test_distances_tell_more_only_where_widths_differ(rng):
     wide, narrow, shifted = 3.0 * rng.normal(size=2000), rng.normal(size=2000), 1.0 + rng.normal(size=2000)
-    assert tells_sides(np.abs(wide), np.abs(narrow)) > tells_sides(wide, narrow)
-    assert tells_sides(np.abs(shifted), np.abs(narrow)) < tells_sides(shifted, narrow)
+    assert separation_evidence(np.abs(wide), np.abs(narrow)) > separation_evidence(wide, narrow)
+    assert separation_evidence(np.abs(shifted), np.abs(narrow)) < separation_evidence(shifted, narrow)
 
 
 @pytest.mark.parametrize("kind", ["normal", "equal", "apart", "ties", "heavy"])

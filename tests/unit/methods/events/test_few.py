@@ -10,7 +10,7 @@ from epsilometer.bounds import Counts, certified_value
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventsMethod
-from epsilometer.methods.events.prediction import expected_bounds, few_doubt
+from epsilometer.methods.events.prediction import expected_bounds, small_sample_penalty
 from epsilometer.outputs import read_outputs
 
 CLAIMS = [
@@ -116,11 +116,11 @@ class TestPrediction:
         # Of an event that was never missed it is cautious: a line proves more than two limits.
         assert proved - (0.75 if hits == 20 else 0.25) <= predicted <= proved + 0.25
 
-    def test_doubt_grows_with_the_draws(self):
-        doubts = [few_doubt((n, n)) for n in (3, 10, 30, 100, 300, 1000, 3000)]
-        assert doubts == sorted(doubts)
-        assert doubts[0] == 0.0
-        assert doubts[-1] == 3.0
+    def test_the_penalty_grows_with_the_draws(self):
+        penalties = [small_sample_penalty((n, n)) for n in (3, 10, 30, 100, 300, 1000, 3000)]
+        assert penalties == sorted(penalties)
+        assert penalties[0] == 0.0
+        assert penalties[-1] == 3.0
 
     def test_an_event_is_preferred_to_nothing(self, rng):
         same = [read_outputs(rng.normal(size=10)) for _ in range(2)]

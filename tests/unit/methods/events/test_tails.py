@@ -9,18 +9,19 @@ from scipy.special import ndtr
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.methods.base import Task
-from epsilometer.methods.events.prediction import mean_if_proved
-from epsilometer.methods.events.tails import Scored, choose_tail, learn_scores
+from epsilometer.methods.events.prediction import expected_positive_bound
+from epsilometer.methods.events.scores import LearnedScore, ShapeScore, learn_scores
+from epsilometer.methods.events.tails import choose_tail
 from epsilometer.outputs import BlockPartition, Group, read_outputs
 
 TASK = Task(em.PureDP(1.0), (7000, 7000), 0.05)
 # Single numbers are one group, and nothing is added to their score.
-NUMBERS = [(BlockPartition("float", (None,), (Group((-1,)),)), np.zeros(1))]
+NUMBERS = [ShapeScore(BlockPartition("float", (None,), (Group((-1,)),)), offsets=np.zeros(1))]
 
 
 def normal_scores(rng, n=3000, shift=1.0):
     left, right = shift + rng.normal(size=n), rng.normal(size=n)
-    return Scored(NUMBERS, left, right, np.sort(np.concatenate([left, right])), is_line=True)
+    return LearnedScore(NUMBERS, left, right, np.sort(np.concatenate([left, right])), is_line=True)
 
 
 def worth(p, q, n=7000):
@@ -43,7 +44,7 @@ def test_the_tail_of_normal_noise_is_nearly_the_best_one(rng):
 def test_equal_scores_are_inside_or_outside_together(rng):
     scores = [rng.integers(0, 4, 2000).astype(float) + s for s in (0.0, 0.0)]
     scores[0][:600] = 3.0
-    scored = Scored(NUMBERS, *scores, np.sort(np.concatenate(scores)), is_line=True)
+    scored = LearnedScore(NUMBERS, *scores, np.sort(np.concatenate(scores)), is_line=True)
     event, choice = choose_tail(scored, TASK)
     inside = event.contains(read_outputs(np.concatenate(scores)))
     assert inside.mean() == pytest.approx((choice.p + choice.q) / 2, abs=1e-9)
@@ -55,14 +56,14 @@ def test_a_threshold_lies_well_between_sums_of_weights(rng, upper):
     sides = [read_outputs(rng.binomial(1, chance, size=(2000, 6)), 2000) for chance in (0.5, 0.6)]
     (scored,) = learn_scores(*sides)
     for mass in np.linspace(0.01, 0.99, 60):
-        (block,) = scored.end(mass, upper).partition.blocks
-        threshold = block.groups[0].line.edges[0] + scored.shapes[0][1][0]
-        inside = (scored.whole >= threshold).mean()
-        assert inside in (0.0, 1.0) or np.abs(scored.whole - threshold).min() > 1e-11
+        (block,) = scored.tail_event(mass, upper).partition.blocks
+        threshold = block.groups[0].line.edges[0] + scored.shapes[0].offsets[0]
+        inside = (scored.ordered >= threshold).mean()
+        assert inside in (0.0, 1.0) or np.abs(scored.ordered - threshold).min() > 1e-11
 
 
 def test_scores_that_do_not_vary():
-    scored = Scored(NUMBERS, np.zeros(500), np.zeros(500), np.zeros(1000))
+    scored = LearnedScore(NUMBERS, np.zeros(500), np.zeros(500), np.zeros(1000))
     assert choose_tail(scored, TASK) is None
 
 
@@ -78,7 +79,7 @@ def test_columns_that_add_up_are_taken_apart(rng):
     left, right = (np.cumsum(s + rng.laplace(scale=5.0, size=(20_000, 10)), axis=1) for s in (0.0, 1.0))
     raw, mixed = learn_scores(read_outputs(left), read_outputs(right))
     assert choose_tail(mixed, TASK)[1].predicted > choose_tail(raw, TASK)[1].predicted
-    for term in mixed.shapes[0][0].groups[0].score.terms:
+    for term in mixed.shapes[0].partition.groups[0].score.terms:
         shares = term.mix / np.abs(term.mix).max()
         assert shares[term.column] == pytest.approx(1.0, abs=0.1)
         if term.column:
@@ -151,5 +152,5 @@ def test_of_a_few_values_one_in_the_middle_may_be_the_leak(rng):
 
 def test_where_nothing_is_expected_the_surest_event_is_not_the_best():
     bounds, spreads = np.array([-0.001, -0.02, -9.0]), np.array([0.002, 0.04, 0.1])
-    assert np.argmax(mean_if_proved(bounds, spreads)) == 1
-    assert mean_if_proved(np.array([5.0, -3.0]), np.array([0.5, 0.5])) == pytest.approx([5.0, 0.0], abs=1e-9)
+    assert np.argmax(expected_positive_bound(bounds, spreads)) == 1
+    assert expected_positive_bound(np.array([5.0, -3.0]), np.array([0.5, 0.5])) == pytest.approx([5.0, 0.0], abs=1e-9)
