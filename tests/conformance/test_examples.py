@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from epsilometer_example import QuickEvents
+from grid_of_counts import GridOfCounts, threshold_release
 from halton import Halton, noisy_sum
 from kolmogorov_smirnov import KolmogorovSmirnov
 from queue_mechanism import QueueMechanism, noisy_count
@@ -250,6 +251,47 @@ class TestHalton(FinderConformance):
         assert result.verdict is em.Verdict.REFUTED
         assert result.settings["finder"]["name"] == "halton"
         assert json.loads(result.to_json())["settings"]["finder"] == finder.describe()
+
+
+class TestGridOfCounts(FinderConformance):
+    """A stranger's finder is screened and its pairs are shrunk, as those of `Search` are."""
+
+    @pytest.fixture(params=[1, 3])
+    def make_finder(self, request):
+        return lambda: GridOfCounts(request.param, largest=3, trials=30)
+
+    def test_a_leak_is_found_by_screening_and_made_small(self):
+        """A count of 3 is released exactly: no draw of 3 equals one of 2, in any histogram."""
+        finder = GridOfCounts(3, largest=4, trials=200, samples=500)
+        result = em.audit(threshold_release, finder, em.PureDP(1.0), samples=2_000, seed=0)
+        assert result.is_refuted
+        assert (result.witness.pair.left, result.witness.pair.right) == ([0, 0, 2], [0, 0, 3])
+        tried = result.findings[0].details["tried"]
+        # 7 pairs of round 0 and 19 of round 1 keep the claim; the 37 of round 2 are the last.
+        assert tried["looks"] == tried["coupled"] == 63
+        assert tried["explored"] == 1
+        assert "neighbours by 'one more in one cell'" in str(result)
+        assert json.loads(result.to_json())["settings"]["finder"] == finder.describe()
+
+    def test_a_right_mechanism_is_not_refuted(self):
+        def noisy_counts(counts, rng):
+            return [count + rng.laplace() for count in counts]
+
+        finder = GridOfCounts(3, largest=4, trials=100, samples=500)
+        result = em.audit(noisy_counts, finder, em.PureDP(1.0), samples=2_000, seed=0, confidence=SURE)
+        assert result.verdict is em.Verdict.NOT_REFUTED
+        assert result.findings[0].details["tried"]["looks"] == 100
+
+    def test_an_interrupted_search_resumes(self, tmp_path):
+        finder = GridOfCounts(3, largest=4, trials=200, samples=500)
+        settings = {"samples": 2_000, "seed": 0}
+        whole = em.audit(threshold_release, finder, em.PureDP(1.0), **settings)
+        settings["checkpoint"] = tmp_path / "search.checkpoint"
+        with pytest.raises(KeyboardInterrupt):
+            em.audit(threshold_release, finder, em.PureDP(1.0), progress=Interruption(after=4_000), **settings)
+        resumed = em.audit(threshold_release, finder, em.PureDP(1.0), **settings)
+        assert resumed.findings[0].to_dict() == whole.findings[0].to_dict()
+        assert resumed.samples_used == whole.samples_used
 
 
 class TestVisits(DomainConformance):

@@ -494,7 +494,7 @@ def _run(
             settings = replace(settings, journal=journal)
         opened.enter_context(watched(settings.progress, n_draws))
         if finder is not None:
-            from epsilometer.auditing.hunting import run_search
+            from epsilometer.auditing.search import run_search  # only needed to search
 
             result = run_search(mechanism, finder, question, settings)
         elif settings.method.stops_early:

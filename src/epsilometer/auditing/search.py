@@ -1,95 +1,111 @@
-"""An audit whose pairs of inputs come from a finder: explore pair after pair, certify the promising ones."""
+"""An audit whose pairs of inputs come from a finder, from the first proposal to the verdict.
 
-import json
+The story of a search:
+
+1. *Propose.* The finder proposes pairs: one at a time, or in rounds if it can be screened.
+2. *Screen.* All pairs of a round are screened with few draws (`rounds.py`, `screening.py`), and the
+   finder receives their scores. Only promising pairs go on.
+3. *Screen again.* A promising pair is screened once more with more draws, because of many pairs
+   some have high scores by chance.
+4. *Shrink.* It is replaced by the simplest pair that still looks like a leak (`shrinking.py`).
+5. *Explore.* The audit's method predicts a bound from thousands of draws.
+6. *Certify.* A pair that promises a refutation is certified on fresh draws, with a share of the
+   failure probability. If none refutes the claim, the best pair is certified at the end with all
+   that is left.
+7. *Conclude.* The result has the verdict, all certificates, and the history of the search.
+
+With a finder that is not screened, every pair goes from step 1 to step 5.
+Steps 1 to 5 choose and certify nothing, so they may look at their draws as they please.
+"""
+
+import copy
 import math
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from scipy.special import ndtr, ndtri
 
 from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion, Question, share_of_claim
 from epsilometer.auditing.loops import AuditRun, Sides
+from epsilometer.auditing.rounds import ScreenedRounds
+from epsilometer.auditing.screening import (
+    PLAIN_DRAWS,
+    PROMISING_SCORE,
+    SECOND_SCREENING_FACTOR,
+    ScreenedPair,
+    Screening,
+)
 from epsilometer.auditing.settings import Settings, training_size
+from epsilometer.auditing.shrinking import shrink_pair
+from epsilometer.auditing.trials import Trial, as_score, trial_history
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.engine import OutOfTime, Phase, SerialRunner
+from epsilometer.engine import OutOfTime, Phase, Sampler, SerialRunner
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.inputs.pairs import Finder, Pair, pair_digest, pair_to_dict
+from epsilometer.inputs.finders.rounds import Candidate, RoundFinder, is_screened
+from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Proposal
 from epsilometer.result import AuditResult, HealthReport, Verdict
 
-# Trials that a result keeps; more would make it large, and nobody looks at them.
-_MOST_TRIALS = 2000
-# The certificate also learns and takes chances: this many times as long as its draws alone take is
-# kept for it.
-_CARE = 1.5
+# The time that is reserved for the last certificate, as a multiple of what its draws alone take: it
+# also learns.
+_RESERVE_FACTOR = 1.5
 # Seconds that it takes at most to end a worker and to start another one, on a busy machine.
-_NEW_WORKER = 5.0
-# Pairs up to this size (as JSON text) stand in the history as they are, larger ones as a digest.
-_MOST_TEXT = 500
+_WORKER_RESTART_SECONDS = 5.0
+# The largest fraction of the time limit that is reserved.
+_MOST_RESERVED = 0.5
+# Screened pairs that are explored although none is promising, so that the best can be certified.
+_UNPROMISING_EXPLORED = 3
+# Fraction of the remaining failure probability for a certificate outside the domain.
+_OUTSIDE_ERROR_FRACTION = 0.1
+# Draws per side at most for a certificate outside the domain, which is only remarked on.
+_OUTSIDE_SAMPLES = 10_000
 
 
-@dataclass(slots=True)
-class Trial:
-    """One pair that was tried.
-
-    Attributes:
-        number: of the trial, from 0.
-        pair: its inputs.
-        draws: draws per side that explored it.
-        predicted: the bound to expect; None if there is no prediction.
-        score: what it says against the claim about the pair, for comparisons; None if there is no
-            prediction.
-        claimed: what is claimed about this pair, where that depends on the pair.
-        certified: the bound that was certified; None if the pair was not promising enough.
-        failed: what the mechanism complained about; empty if it did not.
-        error: the complaint itself.
-        is_late: whether the time for trials was over while it ran.
-    """
-
-    number: int
-    pair: Pair
-    draws: int
-    predicted: float | None = None
-    score: float | None = None
-    claimed: float | None = None
-    certified: float | None = None
-    failed: str = ""
-    error: MechanismError | None = field(default=None, repr=False)
-    is_late: bool = False
+def run_search(
+    mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings
+) -> AuditResult:
+    """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
+    settings = settings.noting(
+        mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded
+    )
+    sampler = Sampler(
+        mechanism, settings.seed, settings.runner, settings.progress, settings.journal
+    )
+    run = AuditRun(
+        pairs=[],
+        question=question,
+        settings=settings,
+        sampler=sampler,
+        budget=ErrorBudget(settings.failure_probability),
+        began=time.perf_counter(),
+    )
+    # A copy, so that the user's own finder can be used again.
+    return SearchRun(run, copy.deepcopy(finder)).audit()
 
 
-def history_of(trials: list[Trial]) -> list[dict[str, Any]]:
-    """The trials as plain data, each with the best prediction so far."""
-    best: float | None = None
-    best_score = -math.inf
-    entries = []
-    for trial in trials[:_MOST_TRIALS]:
-        if trial.predicted is not None and (best is None or _promise(trial) > best_score):
-            best = trial.predicted
-            best_score = _promise(trial)
-        entry: dict[str, Any] = {
-            "trial": trial.number + 1,
-            "pair": stored_pair(trial.pair),
-            "draws": trial.draws,
-        }
-        entry |= {"predicted": trial.predicted, "best": best, "certified": trial.certified}
-        if trial.claimed is not None:
-            entry["claimed"] = trial.claimed
-        entries.append({**entry, "failed": trial.failed} if trial.failed else entry)
-    return entries
-
-
-def stored_pair(pair: Pair) -> dict[str, Any] | str:
-    """A small pair as it is stored, a large one as its digest."""
-    stored = pair_to_dict(pair)
-    return stored if len(json.dumps(stored)) <= _MOST_TEXT else pair_digest(pair)
-
-
-# A prediction may be infinite (an event that always happened on one side); to a finder it is just a
-# very good score.
-_LARGEST_SCORE = 1e6
+def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:
+    """Refuses what cannot be combined with a finder, before anything is drawn."""
+    reads_recording = mechanism.used is not None
+    if reads_recording:
+        raise InputError(
+            f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for "
+            "others"
+        )
+    method = settings.method
+    if method.stops_early:
+        raise InputError(
+            "stopping early cannot be combined with a finder, which decides itself how many draws "
+            "a pair is worth; find the pair first, with fewer samples per trial, then audit it "
+            "alone with stop_early=True"
+        )
+    if isinstance(question, Question):  # others are checked pair by pair
+        method.check(question.claim, 1, settings.samples)
+    if method.fixed_sizes(2, settings.samples) is not None:
+        raise InputError(
+            f"the method {method.name} with its own sizes cannot be combined with a finder; omit "
+            "them"
+        )
 
 
 @dataclass(slots=True)
@@ -97,260 +113,402 @@ class SearchRun:
     """A search under way.
 
     Attributes:
-        run: the audit whose pairs are those that were tried, by the number of their trial.
+        run: the audit whose pairs are those that were explored, by the number of their trial.
         finder: proposes pairs.
-        trials: their outcomes.
-        certified: the result of each certificate, in order.
-        late: what was running when the time was over; empty if it was not.
+        trials: the pairs that were explored, with their outcomes.
+        certificates: the result of each certificate, in order.
+        rounds: what was screened; None if the finder is not screened.
+        late_message: what was running when the time was over; empty if it was not.
     """
 
     run: AuditRun
     finder: Finder
     trials: list[Trial] = field(default_factory=list)
-    certified: list[AuditResult] = field(default_factory=list)
-    late: str = ""
+    certificates: list[AuditResult] = field(default_factory=list)
+    rounds: ScreenedRounds | None = None
+    late_message: str = ""
 
     def audit(self) -> AuditResult:
         """Tries pairs until one refutes the claim or there are no more, then certifies the best.
 
-        When the time is over, what was certified stands. A certificate that was not finished counts
-        as paid and never
-        happened: with it, the others still hold together.
+        When the time is over, what was certified stands. A certificate that was not finished has
+        spent its share of the failure probability, so that the others still hold together.
 
         Raises:
             OutOfTime: if nothing was certified in time.
         """
         try:
-            return self._audit()
+            if is_screened(self.finder):
+                self._search_in_rounds(self.finder)
+            else:
+                self._search_pair_by_pair()
+            if not self._is_decided():
+                self._certify_best()
         except OutOfTime as late:
-            if not self.certified:
+            if not self.certificates:
                 left, right = self.run.sampler.drawn
-                done = f"{len(self.trials)} of {self.finder.trials} trials were done"
-                done += f", with {left} left and {right} right draws"
-                advice = "fewer trials, or fewer draws in each, leave time for a certificate"
-                raise OutOfTime(f"{late}. Nothing was certified: {done}; {advice}") from late
-            self.late = str(late)
-            return self._result()
+                raise OutOfTime(
+                    f"{late}. Nothing was certified: {len(self.trials)} of {self.finder.trials} "
+                    f"trials were done, with {left} left and {right} right draws; fewer trials, or "
+                    "fewer draws in each, leave time for a certificate"
+                ) from late
+            self.late_message = str(late)
+        return self._result()
 
-    def _audit(self) -> AuditResult:
+    # --- the two ways to go through the pairs of a finder
+
+    def _search_pair_by_pair(self) -> None:
+        """Explores every pair of a finder that is not screened."""
         while (pair := self.finder.ask()) is not None:
             if pair.has_equal_sides and not pair.equal:
                 self.finder.tell(None)  # equal inputs show nothing, and cost nothing
                 continue
-            trial = self._try(pair)
-            self.trials.append(trial)
+            trial = self._explore_and_certify(pair)
             self.finder.tell(trial.score)
-            best = max(map(_promise, self.trials))
-            beyond = " times its claim" if isinstance(self.run.question, PairwiseQuestion) else ""
-            done = f"trial {len(self.trials)} of {self.finder.trials}"
-            self.run.settings.report_status(f"{done}, the best promises {best:.3g}{beyond}")
-            if self._is_decided():
-                return self._result()
-            if trial.is_late:
+            best_promise = max(trial.promise for trial in self.trials)
+            unit = " times its claim" if isinstance(self.run.question, PairwiseQuestion) else ""
+            self.run.settings.report_status(
+                f"trial {len(self.trials)} of {self.finder.trials}, the best promises "
+                f"{best_promise:.3g}{unit}"
+            )
+            if self._is_decided() or trial.is_late:
                 break
-            self._keep_time()
-        self._certify_best()
-        return self._result()
+            self._reserve_time()
 
-    def _keep_time(self) -> None:
-        """Keeps as much of the time as the last certificate will take at the pace of the trials so far.
+    def _search_in_rounds(self, finder: RoundFinder) -> None:
+        """Screens the rounds of a finder, and explores what looks like a leak."""
+        screening = Screening(self.run)
+        self.rounds = ScreenedRounds(finder, screening)
+        deadline = self.run.sampler.runner.deadline
+        if deadline is not None:
+            # Before the first screening nothing is known about how long a certificate takes.
+            deadline.reserve = _MOST_RESERVED * deadline.seconds
+        began = time.monotonic()
+        candidates: list[Candidate] = []
+        try:
+            while candidates := finder.propose_round():
+                for screened in self.rounds.screen(candidates):
+                    if self._stops_at_refutation:
+                        self._certify_candidate(screened, finder, screening)
+                    if self._is_decided():
+                        return
+                self.run.settings.report_status(
+                    f"{self.rounds.n_screened} of {finder.trials} pairs screened, "
+                    f"{len(self.trials)} explored"
+                )
+                limit = finder.max_seconds
+                if limit is not None and time.monotonic() - began > limit:
+                    break
+                self._reserve_time()
+        except OutOfTime as late:
+            if deadline is None or deadline.is_over:
+                raise
+            self.late_message = str(late)
+            if not self.rounds.best:
+                # The first round hung; some pair of it may not.
+                self.rounds.best = [
+                    ScreenedPair(candidate=candidate, pair=candidate.pair, score=0.0)
+                    for candidate in candidates
+                    if candidate.pair.within is not False
+                ]
+        self._release_reserve()
+        if not self._has_explored_pair:
+            for screened in self.rounds.best[:_UNPROMISING_EXPLORED]:
+                self._explore_and_certify(screened.pair)
+                if self._is_decided():
+                    return
+        if not self.trials and self.rounds.first_refusal:
+            raise MechanismError(
+                f"the mechanism failed on all of {self.rounds.n_screened} pairs, first with: "
+                f"{self.rounds.first_refusal}"
+            )
+        self._certify_outside(self.rounds, finder, screening)
 
-        So an input on which the mechanism hangs does not cost the certificate of those before it.
-        """
-        if (deadline := self.run.sampler.runner.deadline) is not None:
-            lasted = time.perf_counter() - self.run.began
-            draws = self.run.settings.samples + self.finder.samples
-            needed = _CARE * lasted * draws / max(self.run.sampler.drawn[0], 1)
-            if not isinstance(self.run.sampler.runner, SerialRunner):
-                needed += _NEW_WORKER  # a call that hangs costs its worker
-            deadline.reserve = min(needed, deadline.seconds / 2.0)
+    def _certify_candidate(
+        self, screened: ScreenedPair, finder: RoundFinder, screening: Screening
+    ) -> None:
+        """Screens a promising pair again, shrinks it, explores it, and certifies it."""
+        if screened.score < PROMISING_SCORE:
+            return
+        (second,) = screening.plain([screened.pair], SECOND_SCREENING_FACTOR * PLAIN_DRAWS)
+        if second.failed_sides or second.score < PROMISING_SCORE:
+            return
+        simplest = shrink_pair(screened, finder, screening)
+        to_explore = [screened]
+        if simplest.candidate is not screened.candidate:
+            to_explore = [simplest, screened]
+        for pair_to_explore in to_explore:
+            trial = self._explore_and_certify(pair_to_explore.pair)
+            if self._is_decided() or trial.certified is not None or trial.failed:
+                return
 
-    def _take_all_time(self) -> None:
-        if (deadline := self.run.sampler.runner.deadline) is not None:
-            deadline.reserve = 0.0
+    def _certify_outside(
+        self, rounds: ScreenedRounds, finder: RoundFinder, screening: Screening
+    ) -> None:
+        """Certifies the clearest leak outside the domain, with an error share of its own."""
+        run = self.run
+        if not rounds.outside or not run.question.judged:
+            return
+        clearest = max(rounds.outside, key=lambda screened: screened.score)
+        simplest = shrink_pair(clearest, finder, screening)
+        others = [
+            screened for screened in rounds.outside if screened.pair.note != simplest.pair.note
+        ]
+        rounds.outside = [simplest, *others]
+        number = self._add_pair(simplest.pair)
+        error_share = run.budget.spend(
+            _OUTSIDE_ERROR_FRACTION * run.budget.remaining, "certificate beyond the domain"
+        )
+        samples = min(run.settings.samples, _OUTSIDE_SAMPLES)
+        try:
+            explored = self._explore(number)
+            bound = self._certify(number, explored, samples, error_share).lower_bound
+        except MechanismError:
+            return
+        symbol = run.question_about(number).claim.symbol
+        rounds.certificate = (
+            f", certified with {symbol} ≥ {bound:.3g} at a confidence of {1.0 - error_share:.4g}"
+        )
 
-    def _try(self, pair: Pair) -> Trial:
+    # --- one pair: explore, predict, certify
+
+    def _explore_and_certify(self, pair: Pair) -> Trial:
         """Explores a pair, and certifies it if it promises a refutation."""
-        number = len(self.run.pairs)
-        self.run.pairs.append(pair)
-        trial = Trial(number, pair, self.finder.samples)
-        # refused before anything is drawn, if it is not known
+        number = self._add_pair(pair)
+        # Refused before anything is drawn, if nothing is claimed about the pair.
         claimed = self.run.question_about(number).claim.value
+        trial = Trial(number=number, pair=pair, draws=self.finder.samples)
         if isinstance(self.run.question, PairwiseQuestion):
             trial.claimed = claimed
         try:
-            explored = self._explore(number, pair)
-            trial.predicted = _as_score(self._predict(number, explored).predicted)
-            if trial.predicted is not None:
-                trial.score = self.run.question.score(pair, trial.predicted)
-            # Whether a certificate of the pair has a fair chance of refuting the claim.
-            predicted = trial.predicted if self._stops_at_refutation else None
-            if predicted is not None and (
-                predicted > claimed or self._rehearse(number, explored) > claimed
-            ):
-                self._pay_and_certify(trial, number, explored, self._share())
+            explored = self._explore(number)
+            predicted = as_score(self._predict(number, explored).predicted)
+            trial.predicted = predicted
+            if predicted is not None:
+                trial.score = self.run.question.score(pair, predicted)
+            if self._stops_at_refutation and predicted is not None:
+                may_refute = predicted > claimed or self._rehearse(number, explored) > claimed
+                if may_refute:
+                    self._certify_trial(trial, number, explored, self._next_error_share())
         except OutOfTime as late:
             deadline = self.run.sampler.runner.deadline
-            if deadline is None or deadline.is_over or not self._has_candidates:
+            if deadline is None or deadline.is_over or not self._has_explored_pair:
                 raise
-            trial.failed = str(late)
-            trial.error = late
+            trial.fail(late)
             trial.is_late = True
         except MechanismError as error:
-            # an input that the mechanism does not take is no reason to give up the others
-            trial.failed = str(error)
-            trial.error = error
+            # An input that the mechanism does not take is no reason to give up the others.
+            trial.fail(error)
+        self.trials.append(trial)
         return trial
 
-    def _explore(self, number: int, pair: Pair) -> Sides:
+    def _add_pair(self, pair: Pair) -> int:
+        """Adds a pair to the audit; its new number makes its draws fresh."""
+        self.run.pairs.append(pair)
+        return len(self.run.pairs) - 1
+
+    def _explore(self, number: int) -> Sides:
+        """Draws from a pair, in order to predict what a certificate would say."""
+        pair = self.run.pairs[number]
         return Sides(*self.run.sampler.both(Phase.EXPLORE, number, pair, self.finder.samples))
 
     def _predict(self, number: int, explored: Sides) -> Proposal:
+        """Returns a proposal from the exploring draws, with the bound that it would certify.
+
+        Predictions have the whole failure probability in every trial, so that they can be compared.
+        """
         samples = self.run.settings.samples
         n_fresh = samples - training_size(samples)
-        # At the whole failure probability in every trial, so that scores can be compared.
         task = self.run.task(Phase.EXPLORE, number, n_fresh)
-        return self.run.settings.method.propose(*explored, task)
+        left, right = explored
+        return self.run.settings.method.propose(left, right, task)
 
     def _rehearse(self, number: int, explored: Sides) -> float:
-        """A certificate from the exploring draws alone: it proves nothing, but shows what a real one would say.
+        """Returns the bound of a certificate from the exploring draws alone.
 
-        Half of the draws propose and half prove, at a failure probability that costs these few
-        draws as much, relative to their number, as the audit's own will cost the fresh ones.
-        Predictions are more careful: they compare pairs.
+        It certifies nothing, but shows what a real one would say. Half of the draws propose and the
+        rest are counted, at a failure probability that costs these few draws as much, relative to
+        their number, as the audit's own will cost the fresh ones. Predictions are more careful:
+        they compare pairs.
         """
         claim = self.run.question_about(number).claim
         samples = self.run.settings.samples
-        half = self.finder.samples // 2
         n_fresh = samples - training_size(samples)
+        half = self.finder.samples // 2
         n_rest = self.finder.samples - half
-        failure = float(ndtr(ndtri(self._share()) * math.sqrt(n_rest / n_fresh)))
-        some = [outputs.take(slice(0, half)) for outputs in explored]
-        task = replace(self.run.task(Phase.EXPLORE, number, n_rest), failure_probability=failure)
-        proposal = self.run.settings.method.propose(some[0], some[1], task)
-        rest = [outputs.take(slice(half, len(outputs))) for outputs in explored]
-        left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(rest))
-        # no certificate exceeds what was seen, and a certificate takes long
-        if isinstance(left, Counts):
-            p = left.share
-            q = right.share
+        z = ndtri(self._next_error_share()) * math.sqrt(n_rest / n_fresh)
+        failure_probability = float(ndtr(z))
+        task = replace(
+            self.run.task(Phase.EXPLORE, number, n_rest), failure_probability=failure_probability
+        )
+        left, right = explored
+        proposal = self.run.settings.method.propose(
+            left.take(slice(0, half)), right.take(slice(0, half)), task
+        )
+        left_tally = proposal.tally(left.take(slice(half, len(left))), 0)
+        right_tally = proposal.tally(right.take(slice(half, len(right))), 1)
+        if isinstance(left_tally, Counts):
+            # A certificate takes long, and none exceeds the observed frequencies.
+            p = left_tally.share
+            q = right_tally.share
             if max(claim.least_value(p, q), claim.least_value(q, p)) <= claim.value:
                 return 0.0
-        return proposal.certify(left, right, self.run.pairs[number], failure).lower_bound
+        pair = self.run.pairs[number]
+        return proposal.certify(left_tally, right_tally, pair, failure_probability).lower_bound
 
     def _certify_best(self) -> None:
-        """Certifies the pair that promised most, with all that is left of the failure probability."""
-        best = max((trial for trial in self.trials if not trial.failed), key=_promise, default=None)
+        """Certifies the most promising pair with all that is left of the failure probability."""
         if not self.trials:
             raise InputError(
                 "the finder proposed no pair whose inputs differ, so there is nothing to audit"
             )
-        if best is None:
+        candidates = [trial for trial in self.trials if not trial.failed]
+        if not candidates:
             first = self.trials[0]
-            n = len(self.trials)
-            text = f"the mechanism failed in all of {n} trials, first with: {first.failed}"
-            raise MechanismError(text) from first.error
+            raise MechanismError(
+                f"the mechanism failed in all of {len(self.trials)} trials, first with: "
+                f"{first.failed}"
+            ) from first.error
+        best = max(candidates, key=lambda trial: trial.promise)
         # A new number: the pair may have been certified before, and its draws must be fresh.
-        number = len(self.run.pairs)
-        self.run.pairs.append(best.pair)
-        self._take_all_time()
-        self._pay_and_certify(
-            best, number, self._explore(number, best.pair), self.run.budget.remaining
+        number = self._add_pair(best.pair)
+        self._release_reserve()
+        explored = self._explore(number)
+        self._certify_trial(best, number, explored, self.run.budget.remaining)
+
+    def _certify_trial(
+        self, trial: Trial, number: int, explored: Sides, error_share: float
+    ) -> None:
+        """Spends an error share on a certificate of a trial's pair."""
+        self._release_reserve()
+        spent = self.run.budget.spend(error_share, f"certificate of trial {trial.number + 1}")
+        certificate = self._certify(number, explored, self.run.settings.samples, spent)
+        self.certificates.append(certificate)
+        trial.certified = max(certificate.lower_bound, trial.certified or 0.0)
+
+    def _certify(
+        self, number: int, explored: Sides, samples: int, error_share: float
+    ) -> AuditResult:
+        """Certifies a pair on fresh draws.
+
+        It has health checks of its own, too: repetitions that are suspicious on one input may be
+        natural on another.
+        """
+        certifying_run = AuditRun(
+            pairs=self.run.pairs,
+            question=self.run.question,
+            settings=self.run.settings,
+            sampler=self.run.sampler,
+            budget=ErrorBudget(error_share),
+            began=self.run.began,
         )
+        learned = certifying_run.learn(number, explored, samples)
+        return certifying_run.certify(learned, number=number, phase=Phase.CERTIFY)
 
-    @property
-    def _has_candidates(self) -> bool:
-        return any(not trial.failed for trial in self.trials)
-
-    def _pay_and_certify(self, trial: Trial, number: int, explored: Sides, share: float) -> None:
-        self._take_all_time()
-        price = self.run.budget.spend(share, f"certificate of trial {trial.number + 1}")
-        self.certified.append(self._certify(number, explored, self.run.settings.samples, price))
-        trial.certified = max(self.certified[-1].lower_bound, trial.certified or 0.0)
-
-    def _certify(self, number: int, explored: Sides, samples: int, price: float) -> AuditResult:
-        run = self.run
-        budget = ErrorBudget(price)
-        # Its own health checks, too: repetitions that are suspicious on one input may be natural on
-        # another.
-        look = AuditRun(run.pairs, run.question, run.settings, run.sampler, budget, run.began)
-        learned = look.learn(number, explored, samples)
-        return look.certify(learned, number=number, phase=Phase.CERTIFY)
+    # --- what the loops ask
 
     @property
     def _stops_at_refutation(self) -> bool:
         return self.run.question.judged and self.finder.stop_at_refutation
 
-    def _share(self) -> float:
-        """What the next certificate may spend."""
-        return self.run.budget.total * 6.0 / (math.pi * (len(self.run.budget.ledger) + 1)) ** 2
+    @property
+    def _has_explored_pair(self) -> bool:
+        return any(not trial.failed for trial in self.trials)
 
     def _is_decided(self) -> bool:
-        """Refuted; or the draws cannot be trusted, and more of them would not change that."""
-        return bool(self.certified) and self.certified[-1].verdict in (
-            Verdict.REFUTED,
-            Verdict.INCONCLUSIVE,
-        )
+        """Returns whether more certificates would change nothing.
+
+        That is so after a refutation, and if the draws cannot be trusted.
+        """
+        if not self.certificates:
+            return False
+        return self.certificates[-1].verdict in (Verdict.REFUTED, Verdict.INCONCLUSIVE)
+
+    def _next_error_share(self) -> float:
+        """Returns what the next certificate may spend: 6/(π²k²) for the k-th, which sums to 1."""
+        k = len(self.run.budget.ledger) + 1
+        return self.run.budget.total * 6.0 / (math.pi * k) ** 2
+
+    # --- time for the last certificate
+
+    def _reserve_time(self) -> None:
+        """Reserves as much of the time as the last certificate takes at the pace so far.
+
+        So an input on which the mechanism hangs does not cost the certificate of those before it.
+        """
+        deadline = self.run.sampler.runner.deadline
+        if deadline is None:
+            return
+        elapsed = time.perf_counter() - self.run.began
+        draws = self.run.settings.samples + self.finder.samples
+        needed = _RESERVE_FACTOR * elapsed * draws / max(self.run.sampler.drawn[0], 1)
+        if not isinstance(self.run.sampler.runner, SerialRunner):
+            # A call that hangs costs its worker.
+            needed += _WORKER_RESTART_SECONDS
+        deadline.reserve = min(needed, _MOST_RESERVED * deadline.seconds)
+
+    def _release_reserve(self) -> None:
+        """Makes the reserved time available: a certificate is next."""
+        deadline = self.run.sampler.runner.deadline
+        if deadline is not None:
+            deadline.reserve = 0.0
+
+    # --- the result
 
     def _result(self) -> AuditResult:
-        """The result with the verdict, else with the largest bound; all certificates are among its findings."""
+        """Returns the result with the verdict, else the one with the largest bound.
+
+        All certificates are among its findings.
+        """
         run = self.run
-        last = self.certified[-1]
-        best = last if self._is_decided() else max(self.certified, key=_excess)
-        others = [each.findings[0] for each in self.certified if each is not best]
-        paid = [[purpose, amount] for purpose, amount in run.budget.ledger]
-        first = best.findings[0]
-        first = replace(
-            first, details={**first.details, "search": history_of(self.trials), "paid": paid}
-        )
-        told = []
-        if failed := [trial for trial in self.trials if trial.failed]:
-            text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
-            told.append(HealthReport("failed-trials", text, untrusted=False))
-        if self.late:
-            told.append(HealthReport("out-of-time", self.late, untrusted=False))
+        if self._is_decided():
+            deciding = self.certificates[-1]
+        else:
+            deciding = max(self.certificates, key=_excess)
+        others = [
+            certificate.findings[0]
+            for certificate in self.certificates
+            if certificate is not deciding
+        ]
+        details = {
+            **deciding.findings[0].details,
+            "search": trial_history(self.trials),
+            "paid": [[purpose, amount] for purpose, amount in run.budget.ledger],
+        }
+        reports = self._reports()
+        if self.rounds is not None:
+            pair = None if deciding.witness is None else deciding.witness.pair
+            details["tried"] = self.rounds.details(
+                n_explored=len(self.trials), is_within=None if pair is None else pair.within
+            )
+            reports += self.rounds.remarks()
+        first = replace(deciding.findings[0], details=details)
+        left_drawn, right_drawn = run.sampler.drawn
         return replace(
-            best,
-            findings=(first, *best.findings[1:], *others),
-            samples_used=(run.sampler.drawn[0], run.sampler.drawn[1]),
-            health=(*best.health, *told),
-            settings={**best.settings, "pairs": len(self.trials), "finder": self.finder.describe()},
+            deciding,
+            findings=(first, *deciding.findings[1:], *others),
+            samples_used=(left_drawn, right_drawn),
+            health=(*deciding.health, *reports),
+            settings={
+                **deciding.settings,
+                "pairs": len(self.trials),
+                "finder": self.finder.describe(),
+            },
             seconds=time.perf_counter() - run.began,
         )
 
-
-def check_search(mechanism: Mechanism, question: AnyQuestion, settings: Settings) -> None:
-    """Refuses what cannot be combined with a finder, before anything is drawn."""
-    if mechanism.used is not None:  # it reads a recording
-        raise InputError(
-            f"{mechanism.name} holds outputs of its own inputs only: a finder cannot ask it for others"
-        )
-    method = settings.method
-    if method.stops_early:
-        why = "stopping early cannot be combined with a finder, which decides itself how many draws a pair is worth"
-        advice = "find the pair first, with fewer samples per trial, then audit it alone with stop_early=True"
-        raise InputError(f"{why}; {advice}")
-    if isinstance(question, Question):  # others are checked pair by pair
-        method.check(question.claim, 1, settings.samples)
-    if method.fixed_sizes(2, settings.samples) is not None:
-        raise InputError(
-            f"the method {method.name} with its own sizes cannot be combined with a finder; omit them"
-        )
-
-
-def _as_score(predicted: float) -> float | None:
-    """The score for a finder: None where nothing was predicted."""
-    return (
-        None
-        if math.isnan(predicted) or predicted == -math.inf
-        else min(float(predicted), _LARGEST_SCORE)
-    )
-
-
-def _promise(trial: Trial) -> float:
-    return -math.inf if trial.score is None else trial.score
+    def _reports(self) -> list[HealthReport]:
+        """Returns what went wrong in some trials without costing the verdict."""
+        reports = []
+        failed = [trial for trial in self.trials if trial.failed]
+        if failed:
+            text = f"{len(failed)} of {len(self.trials)} trials failed, first: {failed[0].failed}"
+            reports.append(HealthReport("failed-trials", text, untrusted=False))
+        if self.late_message:
+            reports.append(HealthReport("out-of-time", self.late_message, untrusted=False))
+        return reports
 
 
 def _excess(result: AuditResult) -> tuple[float, float]:
-    """How much a bound says against the claim about its pair; the bound itself decides among equals."""
+    """Returns how much a bound says against the claim; ties are decided by the bound itself."""
     return share_of_claim(result.lower_bound, result.claim), result.lower_bound

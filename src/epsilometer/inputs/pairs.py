@@ -96,7 +96,8 @@ class Finder(Protocol):
     """Proposes pairs of inputs, one trial after the other. It never sees the mechanism.
 
     The next pair must depend only on the finder's own settings and the scores that it received so
-    far: an interrupted search asks again.
+    far: an interrupted search asks again. This is all that a finder must have. One whose pairs are
+    to be screened in rounds and shrunk is an `epsilometer.finders.RoundFinder`.
 
     Attributes:
         trials: the most pairs that it proposes.

@@ -8,7 +8,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.domains import RELATIONS, Domain
 from epsilometer.inputs.finders import Finder
+from epsilometer.inputs.finders.rounds import is_screened
 from epsilometer.inputs.pairs import is_complete, pair_digest, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms import Mechanism
 from epsilometer.outputs import Outputs
@@ -374,7 +375,8 @@ class FinderConformance:
     """Subclass it, name the subclass `Test…`, and give it a fixture `make_finder`.
 
     The fixture returns a function without arguments that makes a new finder, always with the same
-    settings, of at least three trials.
+    settings, of at least three trials. Finders that are screened in rounds are also asked for
+    rounds and for simpler candidates.
     """
 
     def test_it_is_a_finder(self, make_finder: Callable[[], Finder]) -> None:
@@ -459,6 +461,60 @@ class FinderConformance:
             "searching with a copy changed the original"
         )
 
+    def test_rounds_and_single_pairs_are_the_same(self, make_finder: Callable[[], Finder]) -> None:
+        """A finder that is screened proposes in rounds what it proposes one by one."""
+        finder = make_finder()
+        if not is_screened(finder):
+            return
+        proposed = []
+        while candidates := finder.propose_round():
+            assert all(candidate.family for candidate in candidates), "a candidate without a family"
+            pairs = [candidate.pair for candidate in candidates]
+            proposed += [pair.digest for pair in pairs]
+            finder.tell_round([_score(pair) for pair in pairs])
+        single = make_finder()
+        assert proposed == _path(single, single.trials), "propose_round() and ask() differ"
+
+    def test_a_round_gets_a_score_for_each_candidate(self, make_finder: Callable[[], Finder]) -> None:
+        """A score must not end up at another pair."""
+        finder = make_finder()
+        if is_screened(finder):
+            scores = [0.0] * (len(finder.propose_round()) + 1)
+            _expect_refusal(partial(finder.tell_round, scores), "one score too many")
+
+    def test_shrinking_ends(self, make_finder: Callable[[], Finder]) -> None:
+        """Every simpler candidate is a pair of different datasets, and simpler ones run out."""
+        finder = make_finder()
+        if not is_screened(finder):
+            return
+        for candidate in finder.propose_round()[:_SHRUNK]:
+            assert isinstance(finder.describe_candidate(candidate), str), "describe_candidate() is not a text"
+            for shrink in (finder.simpler, finder.simpler_fallback):
+                simplest = candidate
+                for _ in range(_MOST_STEPS):
+                    simpler = list(islice(shrink(simplest), _SHRUNK))
+                    assert not any(each.pair.has_equal_sides for each in simpler), "a pair of equal datasets"
+                    if not simpler:
+                        break
+                    simplest = simpler[-1]  # the least simple of the first ones
+                else:
+                    raise AssertionError(f"{shrink.__name__}() still had simpler pairs after {_MOST_STEPS} steps")
+
+
+# Candidates that are shrunk, and variants of each that are looked at.
+_SHRUNK = 8
+# Steps after which a pair must be as simple as it can be.
+_MOST_STEPS = 1000
+
+
+def _score(pair: Pair) -> float:
+    """A score from the content of a pair, so that equal searches get equal scores."""
+    return zlib.crc32(pair_digest(pair).encode()) / 2**32
+
+
+def _path(finder: Finder, most: int) -> list[tuple[str, str]]:
+    return [pair.digest for pair in _search(finder, most)]
+
 
 def _search(finder: Finder, most: int) -> list[Pair]:
     """Returns at most so many pairs of a search.
@@ -471,8 +527,7 @@ def _search(finder: Finder, most: int) -> list[Pair]:
         if pair is None:
             break
         pairs.append(pair)
-        score = zlib.crc32(pair_digest(pair).encode()) / 2**32
-        finder.tell(score)
+        finder.tell(_score(pair))
     return pairs
 
 

@@ -12,8 +12,9 @@ import epsilometer as em
 from epsilometer.auditing.config import AuditConfig
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.loops import AuditRun
-from epsilometer.auditing.search import SearchRun, Trial, _as_score, stored_pair
+from epsilometer.auditing.search import SearchRun
 from epsilometer.auditing.settings import open_settings
+from epsilometer.auditing.trials import Trial, as_score, stored_pair
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Sampler
 from epsilometer.result import OnRequest
@@ -253,10 +254,10 @@ def test_certificates_do_not_share_their_health_checks():
     search = SearchRun(run, em.finders.Random(COINS, samples=200))
     for number, pair in enumerate([em.Pair(0.0, 0.5), em.Pair(0.5, 0.25)]):
         run.pairs.append(pair)
-        explored = search._explore(number, pair)
-        search._pay_and_certify(Trial(number, pair, 200), number, explored, 0.01)
-    assert [result.verdict for result in search.certified] == [em.Verdict.REFUTED] * 2
-    assert search.certified[1].health == ()
+        explored = search._explore(number)
+        search._certify_trial(Trial(number, pair, 200), number, explored, 0.01)
+    assert [result.verdict for result in search.certificates] == [em.Verdict.REFUTED] * 2
+    assert search.certificates[1].health == ()
 
 
 def test_recordings_hold_only_their_own_pairs(tmp_path):
@@ -351,4 +352,4 @@ def test_anybodys_finder():
     ("predicted", "score"), [(0.0, 0.0), (-3.5, -3.5), (math.nan, None), (-math.inf, None), (math.inf, 1e6)]
 )
 def test_what_a_finder_is_told(predicted, score):
-    assert _as_score(predicted) == score
+    assert as_score(predicted) == score

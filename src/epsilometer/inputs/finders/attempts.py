@@ -1,4 +1,4 @@
-"""Pairs to try, built from the records of a domain: by family, around another pair, and ever simpler.
+"""Pairs to try, built from the records of a domain: by family, by variation, and ever simpler.
 
 Every attempt is a base of records that both datasets have, and the records in which they differ.
 """
@@ -19,8 +19,13 @@ from epsilometer.inputs.domains.tables import Datasets
 
 Family = Callable[[np.random.Generator], Iterator["Attempt"]]
 
-TYPICAL, EDGES, SIZES = "typical data", "edges of the range", "smallest and largest sizes"
-ALIKE, COLUMNS, USERS = "equal and ordered records", "columns that meet", "one heavy user"
+TYPICAL = "typical data"
+EDGES = "edges of the range"
+SIZES = "smallest and largest sizes"
+ALIKE = "equal and ordered records"
+COLUMNS = "columns that meet"
+USERS = "one heavy user"
+# Variations of pairs with high scores.
 AROUND = "around what showed most"
 # Before the names of families that lie outside the domain.
 BEYOND = "beyond: "
@@ -50,7 +55,8 @@ class Attempt:
 
     def sides(self) -> tuple[list[Any], list[Any]]:
         """The records of left and right."""
-        before, after = self.base[: self.place], self.base[self.place :]
+        before = self.base[: self.place]
+        after = self.base[self.place :]
         return [*before, *self.left, *after], [*before, *self.right, *after]
 
     @property
@@ -108,7 +114,9 @@ class Builder:
         """A record at the edges, with this probability, or a typical one."""
         return self.extreme(rng) if rng.random() < extreme else self.record(rng)
 
-    def pair(self, rng: np.random.Generator, family: str, note: str, base: list[Any], one: Any, two: Any) -> Attempt:
+    def pair(
+        self, rng: np.random.Generator, family: str, note: str, base: list[Any], one: Any, two: Any
+    ) -> Attempt:
         """The attempt in which a record differs as the relation says, in a random place.
 
         Args:
@@ -118,13 +126,17 @@ class Builder:
         space = self.space
         if space.examples:
             base = list(space.examples[int(rng.integers(len(space.examples)))])
-            if base and (space.relation in ("replace", "substitute-column", "user") or rng.random() < 0.5):
+            if base and (
+                space.relation in ("replace", "substitute-column", "user") or rng.random() < 0.5
+            ):
                 place = int(rng.integers(len(base)))
                 if space.relation == "user":
                     return self._user_gone(family, note, base, base[place][space.user])
                 mine = base.pop(place)
                 if space.relation == "add-remove":
-                    return Attempt(family, "a record of the data is missing", base, place, [mine], [])
+                    return Attempt(
+                        family, "a record of the data is missing", base, place, [mine], []
+                    )
                 return self._placed(family, note, base, place, mine, two if one is None else one)
         base = base[: space.most - 1]
         place = 0 if rng.random() < 0.25 else len(base)
@@ -134,7 +146,9 @@ class Builder:
             return self._user_gone(family, note, [*base, one], one[space.user])
         return self._placed(family, note, base, place, two, one)
 
-    def _placed(self, family: str, note: str, base: list[Any], place: int, one: Any, two: Any) -> Attempt:
+    def _placed(
+        self, family: str, note: str, base: list[Any], place: int, one: Any, two: Any
+    ) -> Attempt:
         """A replaced record: in one column only, or no farther than neighbours may be."""
         space = self.space
         if space.relation == "substitute-column":
@@ -156,20 +170,26 @@ class Builder:
         while True:
             count = int(rng.integers(self.fewest, self.space.most))
             count = max(self.fewest, min(count, 2)) if rng.random() < 0.3 else count
-            yield self.pair(rng, TYPICAL, TYPICAL, self.records(rng, count), self.record(rng), self.record(rng))
+            yield self.pair(
+                rng, TYPICAL, TYPICAL, self.records(rng, count), self.record(rng), self.record(rng)
+            )
 
     def bases(self, rng: np.random.Generator) -> Iterator[list[Any]]:
-        """Bases of all kinds, in random order: empty, small and large, typical, constant, at both bounds."""
+        """Yields bases in random order: empty, small, large, typical, constant, at both bounds."""
         most = self.space.most - 1
         while True:
-            count = max(self.fewest, min(int(rng.choice([0, 0, 1, 1, 2, 3, most // 2, most, most])), most))
+            count = max(
+                self.fewest, min(int(rng.choice([0, 0, 1, 1, 2, 3, most // 2, most, most])), most)
+            )
             kind = rng.integers(4)
             if kind == 0 or count == 0:
                 yield self.records(rng, count)
             elif kind == 1:
                 yield [self.extreme(rng)] * count
             elif kind == 2:
-                yield [self.extreme(rng)] * (count // 2) + [self.extreme(rng)] * (count - count // 2)
+                yield [self.extreme(rng)] * (count // 2) + [self.extreme(rng)] * (
+                    count - count // 2
+                )
             else:
                 yield [self.record(rng)] * count
 
@@ -182,18 +202,25 @@ class Builder:
         return row
 
     def special(self, family: str, tried: list[Any], rng: np.random.Generator) -> Iterator[Attempt]:
-        """A special value in one record, against typical and special ones, on bases of all kinds."""
+        """Yields a special value in one record, against typical and special ones."""
         bases = self.bases(rng)
         while True:
             for number in rng.permutation(len(tried)).tolist():
                 name, special = tried[number]
                 row = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
-                one, others = with_value(row, name, special.value), self._inside[name]
+                one = with_value(row, name, special.value)
+                others = self._inside[name]
                 is_special = others and rng.random() < 0.7
-                two = with_value(row, name, _any_of(others, rng).value) if is_special else self.record(rng)
+                two = (
+                    with_value(row, name, _any_of(others, rng).value)
+                    if is_special
+                    else self.record(rng)
+                )
                 base = next(bases)
                 if base and family.startswith(BEYOND) and rng.random() < 0.2:
-                    base, one = [*base[:-1], one], self.extreme(rng)  # on both sides, while another record differs
+                    # on both sides, while another record differs
+                    base = [*base[:-1], one]
+                    one = self.extreme(rng)
                 yield self.pair(rng, family, self._note(special.note, name), base, one, two)
 
     def _note(self, note: str, name: Any) -> str:
@@ -208,22 +235,29 @@ class Builder:
             for count in dict.fromkeys((0, most, 1, most - 1)):
                 if self.fewest <= count <= most:
                     note = f"a dataset of {count} to {count + 1} records"
-                    base = self.records(rng, count) if rng.random() < 0.5 else [self.extreme(rng)] * count
+                    base = (
+                        self.records(rng, count)
+                        if rng.random() < 0.5
+                        else [self.extreme(rng)] * count
+                    )
                     one = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
                     yield self.pair(rng, SIZES, note, base, one, self.extreme(rng))
 
     def alike(self, rng: np.random.Generator) -> Iterator[Attempt]:
-        """All records equal, at one bound or one at each; duplicates of the differing one; sorted and reversed."""
+        """Yields equal records, duplicates of the differing one, and sorted or reversed records."""
         while True:
             count = int(rng.integers(max(1, self.fewest), self.space.most))
-            one, two = self.extreme(rng), self.extreme(rng)
+            one = self.extreme(rng)
+            two = self.extreme(rng)
             yield self.pair(rng, ALIKE, "all records equal", [one] * count, one, two)
             yield self.pair(rng, ALIKE, "all other records equal", [one] * count, two, one)
             row = self.record(rng)
             yield self.pair(rng, ALIKE, "a typical record many times", [row] * count, row, two)
             for reverse in (False, True):
                 base = sorted(self.records(rng, count), key=repr, reverse=reverse)
-                yield self.pair(rng, ALIKE, "reversed records" if reverse else "sorted records", base, one, two)
+                yield self.pair(
+                    rng, ALIKE, "reversed records" if reverse else "sorted records", base, one, two
+                )
 
     def meeting(self, rng: np.random.Generator) -> Iterator[Attempt]:
         """Special values in two columns of one record."""
@@ -235,26 +269,50 @@ class Builder:
                 if self._inside[name]:
                     row = with_value(row, name, _any_of(self._inside[name], rng).value)
             two = self.extreme(rng) if rng.random() < 0.5 else two
-            yield self.pair(rng, COLUMNS, "special values in two columns at once", next(bases), row, two)
+            yield self.pair(
+                rng, COLUMNS, "special values in two columns at once", next(bases), row, two
+            )
 
     def heavy(self, rng: np.random.Generator) -> Iterator[Attempt]:
         """One user with many rows, alone or among others."""
         user = self.space.user
         while True:
-            row, count, same = self.either(rng, 0.7), int(rng.integers(1, self.space.most)), rng.random() < 0.7
-            rows = [row] * count if same else [{**each, user: row[user]} for each in self.records(rng, count)]
+            row = self.either(rng, 0.7)
+            count = int(rng.integers(1, self.space.most))
+            same = rng.random() < 0.7
+            rows = (
+                [row] * count
+                if same
+                else [{**each, user: row[user]} for each in self.records(rng, count)]
+            )
             others = self.records(rng, int(rng.integers(0, self.space.most - count + 1)))
             others = [each for each in others if repr(each[user]) != repr(row[user])]
-            yield self.pair(rng, USERS, f"one user with {count + 1} rows", [*others, *rows], row, self.record(rng))
+            yield self.pair(
+                rng,
+                USERS,
+                f"one user with {count + 1} rows",
+                [*others, *rows],
+                row,
+                self.record(rng),
+            )
 
     def moved(self, rng: np.random.Generator, edges: bool) -> Iterator[Attempt]:
         """All numbers moved by at most the sensitivity, each or in total."""
-        space, reach = self.space, self.space.sensitivity or 1.0
+        space = self.space
+        reach = self.space.sensitivity or 1.0
         while True:
-            base = [self.extreme(rng)] * space.most if edges and rng.random() < 0.5 else self.records(rng, space.most)
+            base = (
+                [self.extreme(rng)] * space.most
+                if edges and rng.random() < 0.5
+                else self.records(rng, space.most)
+            )
             if edges and rng.random() < 0.5:
                 base = [self.extreme(rng) for _ in range(space.most)]
-            steps = rng.choice([-1.0, 0.0, 1.0], size=space.most) if rng.random() < 0.5 else np.full(space.most, 1.0)
+            steps = (
+                rng.choice([-1.0, 0.0, 1.0], size=space.most)
+                if rng.random() < 0.5
+                else np.full(space.most, 1.0)
+            )
             if space.relation == "l1":
                 steps = np.zeros(space.most)
                 steps[int(rng.integers(space.most))] = rng.choice([-1.0, 1.0])
@@ -269,22 +327,29 @@ class Builder:
         """One thing about an attempt is another one; None if that cannot be."""
         if self.space.relation in ("l1", "linf"):
             return None
-        base, kind = list(attempt.base), rng.integers(4)
+        base = list(attempt.base)
+        kind = rng.integers(4)
         if kind == 0 and base and not self.space.examples:
             base[int(rng.integers(len(base)))] = self.either(rng)
         elif kind == 1 and len(base) + 1 < self.space.most and not self.space.examples:
             base.append(self.either(rng))
         elif attempt.left and self.space.relation != "user" and not self.space.examples:
-            one, two = self.either(rng), attempt.right[0] if attempt.right else None
-            records = (one if two is None else two, one) if kind == 2 or two is None else (one, attempt.left[0])
+            one = self.either(rng)
+            two = attempt.right[0] if attempt.right else None
+            records = (
+                (one if two is None else two, one)
+                if kind == 2 or two is None
+                else (one, attempt.left[0])
+            )
             return self.pair(rng, AROUND, AROUND, base, *records)
         else:
             return None
         return replace(attempt, family=AROUND, base=base, place=min(attempt.place, len(base)))
 
     def simpler(self, attempt: Attempt) -> Iterator[Attempt]:
-        """Attempts with fewer records, fewer differing values, or simpler ones, the boldest first."""
-        space, base = self.space, attempt.base
+        """Yields attempts with fewer records, fewer differing values, or simpler ones."""
+        space = self.space
+        base = attempt.base
         if attempt.point is not None or space.relation in ("l1", "linf"):
             return
         if not space.examples:
@@ -292,8 +357,12 @@ class Builder:
             for kept in ([], base[: len(base) // 2], base[len(base) // 2 :], *without_one):
                 yield self._with_base(attempt, kept)
             for simple in self._simple():
-                same_user = [{} if space.user is None else {space.user: row[space.user]} for row in base]
-                yield self._with_base(attempt, [simple if not user else {**simple, **user} for user in same_user])
+                same_user = [
+                    {} if space.user is None else {space.user: row[space.user]} for row in base
+                ]
+                yield self._with_base(
+                    attempt, [simple if not user else {**simple, **user} for user in same_user]
+                )
             for place, row in enumerate(base):
                 for other in self._simpler_records(row):
                     yield self._with_base(attempt, [*base[:place], other, *base[place + 1 :]])
@@ -316,13 +385,19 @@ class Builder:
         for row in own if attempt.right and isinstance(attempt.right[0], dict) else ():
             for name in row:  # the same simpler value on both sides
                 for value in self._simple_values(name)[:2]:
-                    yield replace(attempt, left=[{**row, name: value}], right=[{**attempt.right[0], name: value}])
+                    yield replace(
+                        attempt,
+                        left=[{**row, name: value}],
+                        right=[{**attempt.right[0], name: value}],
+                    )
 
     def without_two(self, attempt: Attempt) -> Iterator[Attempt]:
-        """Attempts without two records of the base, for leaks that depend on whether their number is even."""
+        """Yields attempts without two records of the base: some leaks need an even number."""
         if attempt.point is None and not self.space.examples:
             for places in combinations(range(len(attempt.base)), 2):
-                yield self._with_base(attempt, [row for place, row in enumerate(attempt.base) if place not in places])
+                yield self._with_base(
+                    attempt, [row for place, row in enumerate(attempt.base) if place not in places]
+                )
 
     def _with_base(self, attempt: Attempt, base: list[Any]) -> Attempt:
         place = 0 if attempt.place == 0 else len(base)
@@ -338,7 +413,10 @@ class Builder:
             return []
         if None in values:
             return list(values[None])
-        return [{name: several[min(place, len(several) - 1)] for name, several in values.items()} for place in (0, 1)]
+        return [
+            {name: several[min(place, len(several) - 1)] for name, several in values.items()}
+            for place in (0, 1)
+        ]
 
     def _simpler_records(self, record: Any) -> Iterator[Any]:
         for name in self.space.columns:
@@ -350,27 +428,41 @@ class Builder:
 
     def complexity(self, attempt: Attempt) -> tuple[int, int, int]:
         """How much there is to read: records, differing values, and how strange the values are."""
-        strange, rows = 0, (*attempt.base, *attempt.left, *attempt.right)
+        strange = 0
+        rows = (*attempt.base, *attempt.left, *attempt.right)
         for name in self.space.columns:
             simple = [repr(value) for value in self._simple_values(name)]
             shown = (repr(row if name is None else row[name]) for row in rows)
             strange += sum(simple.index(text) if text in simple else 10 for text in shown)
         differing = len(attempt.left) + len(attempt.right)
         if attempt.left and attempt.right and isinstance(attempt.left[0], dict):
-            differing = sum(repr(mine) != repr(attempt.right[0][name]) for name, mine in attempt.left[0].items())
+            differing = sum(
+                repr(mine) != repr(attempt.right[0][name]) for name, mine in attempt.left[0].items()
+            )
         return attempt.size, differing, strange
 
     def are_neighbours(self, attempt: Attempt) -> bool:
-        """Whether the relation holds. Any other pair could refute what was never promised, however it came about."""
-        space, left, right = self.space, attempt.left, attempt.right
+        """Returns whether the relation holds.
+
+        Any other pair could refute what was never promised.
+        """
+        space = self.space
+        left = attempt.left
+        right = attempt.right
         if space.relation == "user":
             users = {repr(row[space.user]) for row in (*left, *right)}
             alone = not any(repr(row[space.user]) in users for row in attempt.base)
             return len(users) == 1 and alone and not (left and right)
         if space.relation == "add-remove":
             return len(left) + len(right) == 1
-        if space.sensitivity is not None and (space.relation in ("l1", "linf") or space.container.kind == "one"):
-            moves = [abs(one - two) for one, two in zip(left, right, strict=True) if repr(one) != repr(two)]
+        if space.sensitivity is not None and (
+            space.relation in ("l1", "linf") or space.container.kind == "one"
+        ):
+            moves = [
+                abs(one - two)
+                for one, two in zip(left, right, strict=True)
+                if repr(one) != repr(two)
+            ]
             moved = sum(moves) if space.relation == "l1" else max(moves, default=0.0)
             return bool(moved <= space.sensitivity * (1.0 + 1e-9))
         if space.relation == "substitute-column":
@@ -379,12 +471,17 @@ class Builder:
         return len(left) == len(right) == 1
 
     def describe(self, attempt: Attempt) -> str:
-        """What is special about a pair: a value beyond the domain, else an empty dataset, else its family."""
+        """Returns what is special about a pair.
+
+        That is a value beyond the domain, else an empty dataset, else its family.
+        """
         for row in [*attempt.left, *attempt.right, *attempt.base]:
             for name, domain in self.space.columns.items():
                 mine = row if name is None else row[name]
                 if not domain.contains(mine):
-                    notes = (each.note for each in self._outside[name] if repr(each.value) == repr(mine))
+                    notes = (
+                        each.note for each in self._outside[name] if repr(each.value) == repr(mine)
+                    )
                     return self._note(next(notes, "a value outside the domain"), name)
         if self.space.relation == "user" and len(attempt.left) > 1:
             return f"one user with {len(attempt.left)} rows"

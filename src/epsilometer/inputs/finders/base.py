@@ -36,6 +36,8 @@ class PointFinder(ABC):
     """
 
     name: ClassVar[str]
+    # Pairs are explored one by one; those of a `RoundFinder` are screened in rounds.
+    screens: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -151,21 +153,17 @@ class DomainFinder(PointFinder):
         self, domain: Domain, relation: str | None = None, **settings: Unpack[Trials]
     ) -> None:
         super().__init__(**settings)
-        if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
-            raise InputError(
-                f"domain={domain!r:.100} must be one of epsilometer.domains, such as "
-                "Vector(4, low=0, high=1)"
-            )
-        self.domain: Any = domain
-        self.relation = domain.relations[0] if relation is None else relation
-        self.neighbours = domain.neighbours(self.relation)
+        self.domain: Any = check_domain(domain)
+        self.relation = self.domain.relations[0] if relation is None else relation
+        self.neighbours = self.domain.neighbours(self.relation)
 
     def describe(self) -> dict[str, Any]:
         """Returns the settings, with the domain in words."""
         return {**super().describe(), "domain": repr(self.domain), "relation": self.relation}
 
     def _pair(self, point: tuple[float, ...]) -> Pair:
-        return self.neighbours.pair(point)
+        pair: Pair = self.neighbours.pair(point)
+        return pair
 
     def _knows(self, point: tuple[float, ...]) -> bool:
         if len(point) != len(self.neighbours.coordinates):
@@ -175,6 +173,16 @@ class DomainFinder(PointFinder):
     def _rng(self, number: int) -> np.random.Generator:
         """Returns a stream per trial, so that an interrupted search resumes as if it never was."""
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+
+
+def check_domain(domain: Any) -> Any:
+    """Returns the domain, or raises an InputError if it is none."""
+    if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
+        raise InputError(
+            f"domain={domain!r:.100} must be one of epsilometer.domains, such as "
+            "Vector(4, low=0, high=1)"
+        )
+    return domain
 
 
 def check_score(score: object) -> float | None:

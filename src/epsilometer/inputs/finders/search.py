@@ -1,12 +1,13 @@
-"""A finder that knows where mistakes live: at the edges of a domain, and in what its type allows beyond its range.
+"""A finder that knows where mistakes live: at the edges of a domain, and beyond its range.
 
-Every pair is a base of records that both datasets have, and the records in which they differ. Families of such pairs
-take turns; those that showed most, and changes of the pairs that showed most, come more often.
+Every pair is a base of records that both datasets have, and the records in which they differ.
+Families of such pairs take turns. Families and pairs with high scores are followed up more often.
+The finder only proposes; `auditing/search.py` screens, shrinks and certifies.
 """
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,42 +18,62 @@ import numpy as np
 from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Container, Value, check_relation, distinct
-from epsilometer.inputs.domains.numbers import Boolean, Category, Date, Domain, Integer, Number, Text
+from epsilometer.inputs.domains.numbers import (
+    Boolean,
+    Category,
+    Date,
+    Domain,
+    Integer,
+    Number,
+    Text,
+)
 from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain
 from epsilometer.inputs.finders.attempts import BEYOND, EDGES, TYPICAL, Attempt, Builder
-from epsilometer.inputs.finders.base import DomainFinder, Trials
+from epsilometer.inputs.finders.base import check_domain
+from epsilometer.inputs.finders.rounds import Candidate, RoundFinder
 from epsilometer.inputs.pairs import Pair
 from epsilometer.storage.digests import Undigestible
 
-# Pairs that are looked at together. The next ones are chosen when all of them are told, so that any number of workers
-# takes the same path.
+# Pairs per round. The next round is chosen when all of them have scores, so that any number of
+# workers takes the same path.
 ROUND = 32
-# Shares of the slots: for inputs beyond the domain, where they count and where they are looked at in passing, and for
-# changes of what showed most.
-_BEYOND_SHARE, _PASSING_SHARE, _AROUND_SHARE = 0.5, 0.2, 0.2
-# Attempts to fill a round before the domain counts as exhausted.
+# Fraction of a round beyond the domain, if pairs there count like all others.
+_BEYOND_FRACTION = 0.5
+# Fraction of a round beyond the domain, if pairs there are only remarked on; also in the first
+# rounds otherwise, because inputs of the domain come first.
+_PASSING_FRACTION = 0.2
+# Rounds in which inputs of the domain come first.
+_ROUNDS_WITHIN_FIRST = 2
+# Fraction of a round that varies the pairs with the highest scores.
+_VARIED_FRACTION = 0.2
+# Pairs with the highest scores, which are varied.
+_MOST_VARIED = 6
+# Attempts to fill a round before the domain counts as exhausted: small domains have few pairs.
 _MOST_TRIED = 40 * ROUND
-# The pairs that showed most, which are changed in search of more.
-_BEST = 6
+# Simpler variants of a pair that are built in one step of shrinking. An audit screens no more.
+_MOST_SIMPLER = 48
 
 
-class Search(DomainFinder):
-    """Tries typical data, the edges of a domain, and what its type allows although its range does not.
+class Search(RoundFinder):
+    """Tries typical data, the edges of a domain, and what its type but not its range allows.
 
-    Its pairs are looked at with few draws, on both inputs with the same random numbers where the mechanism allows it;
-    only those that promise a refutation are explored with `samples` draws, shrunk, and certified.
+    Its pairs are screened with few draws, on both inputs with the same random numbers where the
+    mechanism allows it. Only those that promise a refutation are explored with `samples` draws,
+    shrunk, and certified.
 
     Args:
         domain: the datasets, one of `epsilometer.domains`.
         relation: which of them are neighbours; None takes the domain's first.
-        beyond: whether inputs outside the domain count like all others. Otherwise they are looked at in passing, and
-            a leak there is a remark.
-        trials: the most pairs to look at.
+        beyond: whether inputs outside the domain count like all others. Otherwise they are screened
+            in passing, and a leak there is a remark.
+        trials: the most pairs to screen.
         samples: draws per side to explore a pair that looks promising.
-        max_seconds: stops looking after this many seconds; what was found until then is certified.
+        max_seconds: stops screening after this many seconds; what was found until then is
+            certified.
         seed: of the choice of pairs; draws have the seed of the audit.
-        stop_at_refutation: whether to end at the first refutation, or to try every pair for the largest bound.
+        stop_at_refutation: whether to end at the first refutation, or to try every pair for the
+            largest bound.
     """
 
     name = "search"
@@ -69,139 +90,211 @@ class Search(DomainFinder):
         seed: int = 0,
         stop_at_refutation: bool = True,
     ) -> None:
-        settings = Trials(trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation)
-        super().__init__(domain, relation, **settings)
+        super().__init__(
+            trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation
+        )
+        self.domain: Any = check_domain(domain)
+        self.relation = self.domain.relations[0] if relation is None else relation
+        self.neighbours = self.domain.neighbours(self.relation)
         self.beyond = bool(beyond)
-        self.max_seconds = None if max_seconds is None else check_positive("max_seconds", max_seconds)
+        if max_seconds is not None:
+            self.max_seconds = check_positive("max_seconds", max_seconds)
         space = datasets_of(domain, self.relation)
-        self.builder = None if space is None else Builder(space)
-        self._attempts: list[Attempt] = []  # of all rounds so far
-        self._turn = 0
+        # None for domains that only make pairs of points.
+        self._builder = None if space is None else Builder(space)
+        # Of all rounds so far, in the order of their scores.
+        self._attempts: list[Attempt] = []
         self._families: dict[str, Iterator[Attempt]] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._digests: set[tuple[str, str]] = set()
 
     def describe(self) -> dict[str, Any]:
-        """The settings, with the domain in words."""
-        return {**super().describe(), "beyond": self.beyond, "max_seconds": self.max_seconds}
+        """Returns the settings, with the domain in words."""
+        return {
+            **super().describe(),
+            "domain": repr(self.domain),
+            "relation": self.relation,
+            "beyond": self.beyond,
+            "max_seconds": self.max_seconds,
+        }
 
-    def ask(self) -> Pair | None:
-        """The next pair, the same until its score is told; None after the last trial, or when all pairs were tried."""
-        return super().ask() if self.round() else None
+    def next_round(self, number: int) -> list[Candidate]:
+        """Returns variations of the best pairs so far, and new pairs of all families.
 
-    def round(self) -> list[Attempt]:
-        """What is left of the round under way, for callers that look at several pairs at once."""
-        number = len(self._told)
-        while len(self._attempts) <= number < self.trials:
-            found = self._next_round(self._turn)
-            if not found:
-                return []
-            self._attempts += found
-            self._turn += 1
-        return self._attempts[number : self.trials]
+        Half of the new ones are of a random family, the other half of the better of two.
+        """
+        if number == 0:
+            self._attempts = []
+            self._digests = set()
+            self._families = self._all_families()
+        ranked = sorted(
+            ((score, place) for place, score in enumerate(self.scores) if score), reverse=True
+        )
+        best_attempts = [self._attempts[place] for _, place in ranked[:_MOST_VARIED]]
+        best_attempts = [attempt for attempt in best_attempts if attempt.point is None]
+        family_scores: dict[str, float] = {}
+        for score, place in ranked:
+            family_scores.setdefault(self._attempts[place].family, score)
+        families_within = [name for name in self._families if not name.startswith(BEYOND)]
+        families_beyond = [name for name in self._families if name.startswith(BEYOND)]
+        if not families_beyond:
+            fraction_beyond = 0.0
+        elif self.beyond and number >= _ROUNDS_WITHIN_FIRST:
+            fraction_beyond = _BEYOND_FRACTION
+        else:
+            fraction_beyond = _PASSING_FRACTION
 
-    def made(self, attempt: Attempt) -> Pair | None:
-        """The pair of an attempt; None if its sides are equal or no neighbours, or the container cannot hold them."""
+        candidates: list[Candidate] = []
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        for tried in range(_MOST_TRIED):
+            attempt: Attempt | None
+            if self._builder and best_attempts and rng.random() < _VARIED_FRACTION:
+                varied = best_attempts[int(rng.integers(len(best_attempts)))]
+                attempt = self._builder.changed(varied, rng)
+            else:
+                is_beyond = rng.random() < fraction_beyond
+                names = families_beyond if is_beyond else families_within
+                drawn = rng.integers(len(names), size=1 + tried % 2)
+                compared = [names[int(place)] for place in drawn]
+                family = max(compared, key=lambda name: family_scores.get(name, 0.0))
+                attempt = next(self._families[family], None)
+            candidate = None if attempt is None else self._candidate(attempt)
+            if candidate is not None and self._is_new(candidate.pair):
+                candidates.append(candidate)
+            if len(candidates) == ROUND:
+                break
+        self._attempts += [candidate.recipe for candidate in candidates]
+        return candidates
+
+    def simpler(self, candidate: Candidate) -> Iterable[Candidate]:
+        """Returns pairs with fewer records, fewer differing values, or simpler ones."""
+        if self._builder is None:
+            return ()
+        attempt: Attempt = candidate.recipe
+        return self._simplest_first(attempt, self._builder.simpler(attempt))
+
+    def simpler_fallback(self, candidate: Candidate) -> Iterable[Candidate]:
+        """Returns pairs without two of their records: some leaks depend on an even number."""
+        if self._builder is None:
+            return ()
+        attempt: Attempt = candidate.recipe
+        return self._simplest_first(attempt, self._builder.without_two(attempt))
+
+    def describe_candidate(self, candidate: Candidate) -> str:
+        """Returns what is special about a pair: a value, an empty dataset, or its family."""
+        if self._builder is None:
+            return candidate.pair.note
+        return self._builder.describe(candidate.recipe)
+
+    def _simplest_first(self, attempt: Attempt, variants: Iterable[Attempt]) -> Iterator[Candidate]:
+        assert self._builder is not None
+        complexity = self._builder.complexity
+        limit = complexity(attempt)
+        simpler = [variant for variant in variants if complexity(variant) < limit]
+        simpler.sort(key=complexity)
+        for variant in simpler[:_MOST_SIMPLER]:
+            candidate = self._candidate(variant)
+            if candidate is not None:
+                yield candidate
+
+    def _candidate(self, attempt: Attempt) -> Candidate | None:
+        """Returns the candidate of an attempt.
+
+        It is None if the two sides are equal or no neighbours, or if the container cannot hold
+        them.
+        """
         if attempt.point is not None:
             pair = replace(self.neighbours.pair(attempt.point), note=attempt.note, within=True)
         else:
-            assert self.builder is not None
-            if not self.builder.are_neighbours(attempt):
+            assert self._builder is not None
+            if not self._builder.are_neighbours(attempt):
                 return None
-            space, (left, right) = self.builder.space, attempt.sides()
+            space = self._builder.space
+            left, right = attempt.sides()
             within = space.contains(left) and space.contains(right)
             try:
-                pair = Pair(space.container(left), space.container(right), note=attempt.note, within=within)
+                left_dataset = space.container(left)
+                right_dataset = space.container(right)
             except Exception:  # whatever a library raises about values that it cannot hold
                 return None
-        return None if pair.has_equal_sides else pair
-
-    def _pair(self, point: tuple[float, ...]) -> Pair:
-        pair = self.made(self._attempts[int(point[0])])
-        assert pair is not None  # a round holds only attempts that could be made
-        return pair
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Resumes; the rounds follow from what was told."""
-        super().restore(state)
-        told, self._told = self._told, []
-        self._attempts, self._turn, self._families, self._seen = [], 0, {}, set()
-        for each in told:
-            self.round()
-            self._told.append(each)
-
-    def _knows(self, point: tuple[float, ...]) -> bool:
-        return len(point) == 1 and point[0] in range(self.trials)
-
-    def _next_round(self, turn: int) -> list[Attempt]:
-        """Some around the best so far; of the others half by chance, half by what their family has shown."""
-        if not self._families:
-            self._families = self._all_families()
-        known = sorted(((told.score, number) for number, told in enumerate(self._told) if told.score), reverse=True)
-        best = [each for _, number in known[:_BEST] if (each := self._attempts[number]).point is None]
-        shown: dict[str, float] = {}
-        for score, number in known:
-            shown.setdefault(self._attempts[number].family, score)
-        groups = [[name for name in self._families if name.startswith(BEYOND) == far] for far in (False, True)]
-        share = 0.0 if not groups[1] else _BEYOND_SHARE if self.beyond and turn > 1 else _PASSING_SHARE
-        chosen: list[Attempt] = []
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(turn,)))
-        for tried in range(_MOST_TRIED):  # a small domain has few pairs
-            attempt: Attempt | None
-            if self.builder and best and rng.random() < _AROUND_SHARE:
-                attempt = self.builder.changed(best[int(rng.integers(len(best)))], rng)
-            else:
-                names = groups[int(rng.random() < share)]
-                some = [names[int(each)] for each in rng.integers(len(names), size=1 + tried % 2)]
-                attempt = next(self._families[max(some, key=lambda name: shown.get(name, 0.0))], None)
-            pair = None if attempt is None else self.made(attempt)
-            if attempt is not None and pair is not None and self._is_new(pair):
-                chosen.append(attempt)
-            if len(chosen) == ROUND:
-                break
-        return chosen
+            pair = Pair(left_dataset, right_dataset, note=attempt.note, within=within)
+        if pair.has_equal_sides:
+            return None
+        return Candidate(pair, attempt.family, attempt)
 
     def _is_new(self, pair: Pair) -> bool:
+        # Pairs that cannot be recognised always count as new.
         with suppress(Undigestible):
-            key = pair.digest
-            if key in self._seen:
+            digest = pair.digest
+            if digest in self._digests:
                 return False
-            self._seen.add(key)
+            self._digests.add(digest)
         return True
 
     def _all_families(self) -> dict[str, Iterator[Attempt]]:
-        if self.builder is not None and self.builder.space.relation not in ("l1", "linf"):
-            made = self.builder.families()
+        """Returns an endless stream of attempts for each family, each with its own generator."""
+        if self._builder is not None and self._builder.space.relation not in ("l1", "linf"):
+            families = self._builder.families()
         else:
-            pairs = self._points if self.builder is None else self.builder.moved
-            made = {TYPICAL: partial(pairs, edges=False), EDGES: partial(pairs, edges=True)}
-        seeds = [np.random.SeedSequence(self.seed, spawn_key=(1, number)) for number in range(len(made))]
-        streams = map(np.random.default_rng, seeds)
-        return {name: family(rng) for (name, family), rng in zip(made.items(), streams, strict=True)}
+            attempts = self._points if self._builder is None else self._builder.moved
+            families = {
+                TYPICAL: partial(attempts, edges=False),
+                EDGES: partial(attempts, edges=True),
+            }
+        streams: dict[str, Iterator[Attempt]] = {}
+        for number, (name, family) in enumerate(families.items()):
+            seed = np.random.SeedSequence(self.seed, spawn_key=(1, number))
+            streams[name] = family(np.random.default_rng(seed))
+        return streams
 
     def _points(self, rng: np.random.Generator, edges: bool) -> Iterator[Attempt]:
-        family, dimensions = EDGES if edges else TYPICAL, len(self.neighbours.coordinates)
+        """Yields random points of the unit cube, or random corners of it."""
+        family = EDGES if edges else TYPICAL
+        dimensions = len(self.neighbours.coordinates)
         while True:
-            point = rng.integers(2, size=dimensions).astype(float) if edges else rng.random(dimensions)
-            yield Attempt(family, family, [], 0, [], [], point.tolist())
+            if edges:
+                point = rng.integers(2, size=dimensions).astype(float)
+            else:
+                point = rng.random(dimensions)
+            yield Attempt(
+                family=family,
+                note=family,
+                base=[],
+                place=0,
+                left=[],
+                right=[],
+                point=point.tolist(),
+            )
 
 
 def datasets_of(domain: Any, relation: str) -> Datasets | None:
-    """The datasets of any domain of ours, taken apart; None for one that only makes pairs of points."""
+    """Returns the datasets of any domain of ours, as records.
+
+    It is None for a domain that only makes pairs of points.
+    """
     check_relation(relation, domain.relations, f"a {type(domain).__name__}")
     if isinstance(domain, RecordDomain):
         return domain.datasets(relation)
     if isinstance(domain, Value):
-        reach = getattr(domain, "sensitivity", None)
+        sensitivity = getattr(domain, "sensitivity", None)
         single: Any = domain
-        container = Container("one", {None: single})
-        return Datasets(single, 1, 1, container, "replace", sensitivity=None if reach is None else float(reach))
+        return Datasets(
+            record=single,
+            least=1,
+            most=1,
+            container=Container("one", {None: single}),
+            relation="replace",
+            sensitivity=None if sensitivity is None else float(sensitivity),
+        )
     return None
 
 
-def around(data: Any, relation: str | None = None, *, user: str | None = None, **settings: Any) -> Search:
-    """A search among the neighbours of one's own data: one record of it replaced, left out or added.
+def around(
+    data: Any, relation: str | None = None, *, user: str | None = None, **settings: Any
+) -> Search:
+    """Returns a search among the neighbours of your own data.
 
-    What values a record may have is taken from the data: the range of numbers, the categories, the longest text.
+    One record of it is replaced, left out or added. What values a record may have is inferred from
+    the data: the range of numbers, the categories, the longest text.
 
     Args:
         data: a list of values or of dicts, an array, a series, or a data frame of pandas or polars.
@@ -212,53 +305,85 @@ def around(data: Any, relation: str | None = None, *, user: str | None = None, *
     Example:
         >>> def total(numbers, rng):
         ...     return sum(numbers) + rng.laplace()  # enough for numbers between 0 and 1 only
-        >>> em.audit(total, em.around([1.0, 2.0, 9.0], trials=64), em.PureDP(1.0), samples=2000, seed=0).is_refuted
+        >>> finder = em.around([1.0, 2.0, 9.0], trials=64)
+        >>> em.audit(total, finder, em.PureDP(1.0), samples=2000, seed=0).is_refuted
         True
     """
-    kind, records = _taken_apart(data)
+    kind, records = _read_records(data)
     if not records:
         raise InputError("data is empty: what its records may be is unknown; give a domain instead")
-    rows = isinstance(records[0], dict)
-    columns = {name: _inferred([row[name] for row in records]) for name in records[0]} if rows else {}
-    record: Any = Row(columns) if rows else _inferred(records)
+    columns: dict[Any, Any] = {}
+    record: Any
+    if isinstance(records[0], dict):
+        for name in records[0]:
+            columns[name] = _infer_domain([row[name] for row in records])
+        record = Row(columns)
+        container_columns = columns
+    else:
+        record = _infer_domain(records)
+        container_columns = {None: record}
     if user is not None and user not in columns:
         raise InputError(f"user={user!r} must be a column of the data")
-    container = Container(kind, columns if rows else {None: record}, getattr(data, "dtype", None))
+    container = Container(kind, container_columns, getattr(data, "dtype", None))
     return Search(Examples(record, (records,), container, user), relation, **settings)
 
 
-def _taken_apart(data: Any) -> tuple[str, list[Any]]:
-    """The kind of container, and the records in it."""
-    if isinstance(data, np.ndarray) and data.ndim in (1, 2):
-        return "numpy", data.tolist() if data.ndim == 1 else [dict(enumerate(row)) for row in data.tolist()]
+def _read_records(data: Any) -> tuple[str, list[Any]]:
+    """Returns the kind of container, and the records in it."""
+    if isinstance(data, np.ndarray) and data.ndim == 1:
+        return "numpy", data.tolist()
+    if isinstance(data, np.ndarray) and data.ndim == 2:
+        return "numpy", [dict(enumerate(row)) for row in data.tolist()]
     if isinstance(data, list):
-        rows = bool(data) and all(isinstance(row, dict) and row.keys() == data[0].keys() for row in data)
-        return "rows" if rows else "list", list(data)
-    library, name = type(data).__module__.partition(".")[0], type(data).__name__
+        has_rows = bool(data) and all(
+            isinstance(row, dict) and row.keys() == data[0].keys() for row in data
+        )
+        return "rows" if has_rows else "list", list(data)
+    library = type(data).__module__.partition(".")[0]
+    name = type(data).__name__
     if (library, name) == ("polars", "DataFrame"):
         return "polars", list(data.to_dicts())
     if (library, name) == ("pandas", "DataFrame"):
         return "pandas", list(data.to_dict("records"))
     if (library, name) == ("pandas", "Series"):
         return "series", list(data.tolist())
-    raise InputError(f"data={data!r:.100} must be a list, an array, a series, or a data frame of pandas or polars")
+    raise InputError(
+        f"data={data!r:.100} must be a list, an array, a series, or a data frame of pandas or "
+        "polars"
+    )
 
 
-def _inferred(values: list[Any]) -> Any:
-    """The domain of some values: the narrowest that has them all."""
-    there = [each for each in values if each is not None and each == each]
-    kinds = {type(each) for each in there}
+# Texts with at most this many distinct values are categories, however few rows there are.
+_MOST_TEXT_CATEGORIES = 8
+
+
+def _infer_domain(values: list[Any]) -> Any:
+    """Returns the narrowest domain that contains all values."""
+    # Neither None nor NaN.
+    present = [value for value in values if value is not None and value == value]
+    types = {type(value) for value in present}
     domain: Any
-    if kinds == {bool}:
+    if types == {bool}:
         domain = Boolean()
-    elif kinds == {int} and min(there) < max(there):
-        domain = Integer(min(there), max(there))
-    elif kinds and kinds <= {int, float} and min(there) < max(there) and max(map(abs, there)) < math.inf:
-        domain = Number(float(min(there)), float(max(there)))
-    elif kinds == {str} and len(set(there)) > max(8, len(there) // 2):
-        domain = Text(max(1, *map(len, there)))
-    elif kinds == {datetime.date} and min(there) < max(there):
-        domain = Date(min(there), max(there))
+    elif types == {int} and _varies(present):
+        domain = Integer(min(present), max(present))
+    elif types and types <= {int, float} and _varies(present) and _are_finite(present):
+        domain = Number(float(min(present)), float(max(present)))
+    elif types == {str} and len(set(present)) > max(_MOST_TEXT_CATEGORIES, len(present) // 2):
+        domain = Text(max(1, *map(len, present)))
+    elif types == {datetime.date} and _varies(present):
+        domain = Date(min(present), max(present))
     else:
-        domain = Category(tuple(each.value for each in distinct((each, "") for each in there)) or (None,))
-    return domain if len(there) == len(values) or not there else Optional(domain)
+        categories = tuple(special.value for special in distinct((value, "") for value in present))
+        domain = Category(categories or (None,))
+    if present and len(present) < len(values):
+        return Optional(domain)
+    return domain
+
+
+def _varies(values: list[Any]) -> bool:
+    return bool(min(values) < max(values))
+
+
+def _are_finite(numbers: list[Any]) -> bool:
+    return bool(max(map(abs, numbers)) < math.inf)

@@ -2,15 +2,12 @@
 
 import json
 import math
-import random
 import time
 
 import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.auditing.looks import CERTAIN, Looking, LookRequest
-from epsilometer.mechanisms import as_mechanism
 
 NUMBERS = em.domains.Records(em.domains.Number(0, 1), size=(0, 6))
 NAMES = em.domains.Records(em.domains.Category(["a", "b", "c"]), size=(0, 4))
@@ -184,51 +181,6 @@ def test_measuring_finds_the_largest_bound():
     result = em.measure(lambda data, rng: 2.0 * sum(data) + rng.laplace(), finder, em.PureDP, samples=4000, seed=0)
     assert result.verdict is None
     assert 1.2 < result.lower_bound <= 2.0
-
-
-def from_global_numpy(data):
-    return len(data) + np.random.laplace()  # noqa: NPY002
-
-
-def from_global_random(data):
-    return len(data) + random.gauss(0, 1)
-
-
-def from_own_entropy(data):
-    return len(data) + np.random.default_rng().laplace()
-
-
-def look(mechanism, left, right, draws=0):
-    looking = Looking(as_mechanism(mechanism), 0)
-    return looking([LookRequest(1, em.Pair(left, right), draws, em.PureDP(1.0))])[0]
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "coupled"),
-    [(right_sum, True), (from_global_numpy, True), (from_global_random, True), (from_own_entropy, False)],
-)
-def test_whether_it_can_be_coupled_is_found_out(mechanism, coupled):
-    before = random.getstate(), np.random.get_state()[1].tolist()  # noqa: NPY002
-    assert look(mechanism, [1.0], []).coupled is coupled
-    assert (random.getstate(), np.random.get_state()[1].tolist()) == before  # noqa: NPY002
-
-
-def test_coupled_looks_see_movement_shapes_and_missing_noise():
-    assert look(right_sum, [0.5, 0.2], [0.2, 0.5]).score < 1e-9
-    assert 0.3 < look(right_sum, [1.0], []).score < 2.0
-    assert look(lambda data, rng: 50 * sum(data) + rng.laplace(), [1.0], []).score > 2.0
-    assert look(empty_is_exact, [1.0], []).score >= 1.0
-    assert look(lambda data, rng: len(data), [1.0], []).score == CERTAIN
-    assert look(lambda data, rng: [rng.laplace() for _ in data], [1.0], []).score == CERTAIN
-    assert look(nan_survives, [math.nan], []).score == CERTAIN
-    assert look(lambda data, rng: "abc"[len(data)], ["x"], []).score == CERTAIN
-
-
-def test_plain_looks_compare_with_the_claim():
-    assert look(right_sum, [1.0], [], 300).score < 3.5
-    assert look(lambda data, rng: rng.laplace(scale=5.0 if data else 1.0), [1.0], [], 300).score > 3.5
-    assert look(lambda data, rng: 4 * len(data) + rng.laplace(), [1.0], [], 300).score > 5.0
-    assert look(lambda data, rng: "ab"[int(rng.random() < 0.9 * len(data))], [1.0], [], 300).score > 5.0
 
 
 def test_neighbours_of_ones_own_data():
