@@ -16,8 +16,10 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
-from epsilometer.environment import CodeIdentity, describe_environment
+from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerError
+from epsilometer.guarantees import parse_guarantee
+from epsilometer.identity import CodeIdentity
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Method, Proposal, Task
@@ -332,7 +334,8 @@ def _rehearse(
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
     """Refuted when the bound is above the claim and the draws can be trusted."""
     # A bound without any guarantee decides nothing.
-    if finding.guarantee.startswith("none") or any(report.untrusted for report in reports):
+    is_proved = parse_guarantee(finding.guarantee).is_proved
+    if not is_proved or any(report.untrusted for report in reports):
         return Verdict.INCONCLUSIVE
     return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
 

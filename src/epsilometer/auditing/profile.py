@@ -43,7 +43,7 @@ class ClaimCheck:
         return self.verdict is Verdict.REFUTED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Profile:
     """Certified lower bounds on the whole privacy curve; all readings hold together.
 

@@ -20,7 +20,7 @@ from epsilometer.errors import InputError
 FEWEST = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ScoreAudit:
     """What the scores of held-in and held-out canaries show.
 
@@ -63,6 +63,16 @@ class ScoreAudit:
     def check(self, claim: Claim | str) -> ClaimCheck:
         """Whether the scores refute a claim."""
         return self.profile.check(claim)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.in_scores)} held-in and {len(self.out_scores)} held-out scores"
+        return f"<ScoreAudit: μ ≥ {self.mu:.4g}, AUROC {self.auroc:.3f}, {sizes}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from epsilometer.report.notebook import render_scores_fragment
+
+        return render_scores_fragment(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain data."""

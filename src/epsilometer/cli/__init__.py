@@ -1,4 +1,7 @@
-"""The command line. `main` is the console script; each command has its own file and imports what it needs late."""
+"""The command line. `main` is the console script.
+
+Each command has its own file and imports what it needs late.
+"""
 
 import atexit
 import contextlib
@@ -67,7 +70,10 @@ def _print_version() -> int:
 
 
 def _has_streams() -> bool:
-    """Whether there is a standard output. Puts nothing in the place of closed streams: a file would be opened there."""
+    """Returns whether there is a standard output.
+
+    Opens the null device in the place of closed streams, or a file would be opened there.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)

@@ -24,7 +24,7 @@ from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
 from epsilometer.errors import EpsilometerError, MechanismError, public
-from epsilometer.report.wording import clean, cut
+from epsilometer.report.formatting import clean, cut
 
 # One line, but enough of it to quote what another program said.
 _MAX_MESSAGE_CHARACTERS = 1500
@@ -150,20 +150,20 @@ def _invoke(arguments: list[str], answers: Answers) -> int:
 
 def _interrupted(how_far: str, arguments: list[str]) -> str:
     """What is known after a Ctrl-C, and how to go on."""
-    text = f"interrupted{f' after {how_far}' if how_far else ''}; nothing was decided"
-    if any(each.startswith("--checkpoint") for each in arguments):
+    progress = f" after {how_far}" if how_far else ""
+    text = f"interrupted{progress}; nothing was decided"
+    if any(argument.startswith("--checkpoint") for argument in arguments):
         return f"{text}, but the same command resumes from the checkpoint"
     if not how_far:
         return text
-    early = (
-        ""
-        if "--stop-early" in arguments
-        else "; with --stop-early there is a certified bound at any time"
-    )
-    return f"{text}. With --checkpoint FILE the same command could go on from here{early}"
+    advice = "With --checkpoint FILE the same command could go on from here"
+    if "--stop-early" not in arguments:
+        advice += "; with --stop-early there is a certified bound at any time"
+    return f"{text}. {advice}"
 
 
 def _message(error: BaseException, debug: bool) -> str:
+    """The error in one line."""
     hint = "" if debug else " (--debug shows the traceback)"
     if hasattr(error, "format_message"):  # typer's own: usage, missing and bad parameters
         context = getattr(error, "ctx", None)
@@ -176,28 +176,29 @@ def _message(error: BaseException, debug: bool) -> str:
     if isinstance(error, OSError):
         # An error in writing that names no file is about standard output: files that we write
         # always have a name.
-        nameless = (
-            STANDARD_OUTPUT
-            if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
-            else "a file"
-        )
+        is_about_output = error.errno in (errno.ENOSPC, errno.EFBIG, errno.EBADF, errno.EIO)
+        nameless = STANDARD_OUTPUT if is_about_output else "a file"
         return f"{error.filename or nameless}: {error.strerror or error}"
     if isinstance(error, MemoryError):
-        return f"the memory is full{f' ({error})' if str(error) else ''}; give fewer samples or smaller files"
+        detail = f" ({error})" if str(error) else ""
+        return f"the memory is full{detail}; give fewer samples or smaller files"
     return f"unexpected {type(error).__name__}: {error}{hint}"
 
 
 def _complain(message: str, debug: bool) -> None:
-    with contextlib.suppress(
-        Exception
-    ):  # there may be nobody to complain to: the status says enough
+    # There may be nobody to complain to: the status says enough.
+    with contextlib.suppress(Exception):
         if debug:
             sys.stderr.write(public(traceback.format_exc()))
-        sys.stderr.write(f"epsilometer: {cut(clean(public(message)), _MAX_MESSAGE_CHARACTERS)}\n")
+        line = cut(clean(public(message)), _MAX_MESSAGE_CHARACTERS)
+        sys.stderr.write(f"epsilometer: {line}\n")
 
 
 def _let_go_of_broken_streams() -> None:
-    """Forgets what cannot be written: Python would try again at exit, and end with a status of its own."""
+    """Forgets what cannot be written.
+
+    Python would try again at exit, and end with a status of its own.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -20,7 +20,8 @@ _SAMPLES = 100_000
 ACTS = {
     "zoo:laplace": (
         "A correct mechanism: a count with Laplace noise of scale 1, which promises ε = 1. "
-        "No audit can prove that, but this one would have noticed a promise that is off by a few percent."
+        "No audit can prove that, but it would have noticed a true ε of 1.11 or more, "
+        "nine times in ten."
     ),
     "zoo:dp_mean": (
         "A broken mechanism: a mean with half the noise that its promise of ε = 1 needs. "

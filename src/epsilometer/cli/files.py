@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from epsilometer.errors import EpsilometerError, InputError
-from epsilometer.report.wording import plain, shown
+from epsilometer.report.formatting import plain, shown
 
 if TYPE_CHECKING:
     from epsilometer.result import AuditResult
 
 
 def read_value(text: str, option: str) -> Any:
-    """An input from the command line: JSON, or @file (json, npy, csv).
+    """Returns an input from the command line: JSON, or @file (json, npy, csv).
 
     Args:
         text: what was given.
@@ -26,35 +26,44 @@ def read_value(text: str, option: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):  # also a number of thousands of digits
-        hint = f"write a word as {plain(shlex.quote(json.dumps(text, ensure_ascii=False)))}, a file as @FILE"
-        raise InputError(f"{option} {shown(text)} is not JSON: {hint}") from None
+        as_word = plain(shlex.quote(json.dumps(text, ensure_ascii=False)))
+        raise InputError(
+            f"{option} {shown(text)} is not JSON: write a word as {as_word}, a file as @FILE"
+        ) from None
 
 
 def named_texts(entries: Sequence[str], option: str) -> dict[str, str]:
-    """The values of an option that may be repeated, each NAME=VALUE."""
-    found: dict[str, str] = {}
+    """Returns the values of an option that may be repeated, each NAME=VALUE."""
+    texts: dict[str, str] = {}
     for entry in entries:
         name, separator, text = entry.partition("=")
         if not separator or not name.isidentifier():
             raise InputError(f"{option} {shown(entry)} must be NAME=VALUE")
-        if name in found:
+        if name in texts:
             raise InputError(f"{option} {shown(name)} is given twice")
-        found[name] = text
-    return found
+        texts[name] = text
+    return texts
 
 
 def read_options(entries: Sequence[str]) -> dict[str, Any]:
-    """Options of a method from the command line, with values in JSON or as a word."""
-    found: dict[str, Any] = {**named_texts(entries, "--option")}
-    for name, text in found.items():
-        for read in (float, json.loads):  # .5 is a number to people, but not to JSON
-            with contextlib.suppress(ValueError, RecursionError):
-                found[name] = read(text)
-    return found
+    """Returns options of a method from the command line, with values in JSON or as a word."""
+    values: dict[str, Any] = {}
+    for name, text in named_texts(entries, "--option").items():
+        values[name] = text
+        # .5 is a number to people, but not to JSON.
+        with contextlib.suppress(ValueError):
+            values[name] = float(text)
+        with contextlib.suppress(ValueError, RecursionError):
+            values[name] = json.loads(text)
+    return values
 
 
 def read_dataset(path: Path, option: str) -> Any:
-    """An input from a file: JSON as it is, npy as an array, csv as a list of values, of rows, or of dicts by header."""
+    """Returns an input from a file.
+
+    JSON is taken as it is, npy as an array, csv as a list of values, of rows, or of dicts by
+    header.
+    """
     kind = path.suffix.lower()
     if kind not in (".json", ".npy", ".csv"):
         raise InputError(f"{option} @{path}: the name must end in .json, .npy or .csv")
@@ -79,7 +88,7 @@ def read_dataset(path: Path, option: str) -> Any:
 
 
 def read_parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
-    """What a text file says in a language, or an InputError."""
+    """Returns what a text file says in a language; raises InputError if it cannot be read."""
     text = read_text(path)
     try:
         return parse(text)
@@ -88,7 +97,7 @@ def read_parsed(path: Path, parse: Callable[[str], Any], language: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """A text file in UTF-8, or an InputError."""
+    """Returns the text of a file in UTF-8; raises InputError if it cannot be read."""
     from epsilometer.storage.exchange import check_readable, regular_file
 
     try:
@@ -100,7 +109,7 @@ def read_text(path: Path) -> str:
 
 
 def read_result(path: Path) -> "AuditResult":
-    """A stored result, or an InputError."""
+    """Returns a stored result; raises InputError if the file holds none."""
     from epsilometer.result import AuditResult
     from epsilometer.storage.exchange import UNSOUND, first_line
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from epsilometer.errors import InputError
-from epsilometer.report.wording import clean, figure, figure_down, plain
+from epsilometer.report.formatting import clean, figure, figure_down, plain
 
 if TYPE_CHECKING:
     from epsilometer.suites import Change, Entry, Family, History, Outcome
@@ -57,9 +57,8 @@ def methods() -> int:
         except InputError as error:  # another package's method; the list continues
             rows.append((name, "?", f"{error}{source}", ""))
             continue
-        rows.append(
-            (name, method.guarantee, method.summary + source, ", ".join(option_names(name)))
-        )
+        options = ", ".join(option_names(name))
+        rows.append((name, method.guarantee, method.summary + source, options))
     print_rows(("name", "guarantee", "summary", "options"), rows)
     return 0
 
@@ -77,16 +76,14 @@ def zoo() -> int:
     rows = []
     for name in mechanisms.names():
         entry = mechanisms.find(name)
-        rows.append(
-            (name, entry.claim.describe(), "kept" if entry.keeps_claim else "broken", entry.summary)
-        )
+        truth = "kept" if entry.keeps_claim else "broken"
+        rows.append((name, entry.claim.describe(), truth, entry.summary))
     print_rows(("name", "claim", "in truth", "summary"), rows)
-    if brought("mechanisms"):
+    plugins = sorted(brought("mechanisms").values(), key=lambda plugin: plugin.name)
+    if plugins:
         sys.stdout.write("\n")
-        plugins = sorted(brought("mechanisms").values(), key=lambda each: each.name)
-        print_rows(
-            ("name", "defined in"), [(f"plugin:{each.name}", each.value) for each in plugins]
-        )
+        plugin_rows = [(f"plugin:{plugin.name}", plugin.value) for plugin in plugins]
+        print_rows(("name", "defined in"), plugin_rows)
     return 0
 
 
@@ -127,22 +124,23 @@ def doctor() -> int:
     from epsilometer.environment import describe_environment
     from epsilometer.storage.exchange import memory_share
 
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    memory = f"{memory_share() / 1e9:.1f} GB per side"
-    machine = {"jobs": f"up to {cores} (--jobs {cores})", "memory for outputs": memory}
-    print_rows(
-        ("here", ""),
-        [(name, str(value)) for name, value in {**describe_environment(), **machine}.items()],
-    )
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    here = [(name, str(value)) for name, value in describe_environment().items()]
+    here.append(("jobs", f"up to {cores} (--jobs {cores})"))
+    here.append(("memory for outputs", f"{memory_share() / 1e9:.1f} GB per side"))
+    print_rows(("here", ""), here)
     sys.stdout.write("\n")
-    installed = {str(each.name).lower(): each.version for each in distributions()}
+    installed = {str(package.name).lower(): package.version for package in distributions()}
     rows = []
     for extra, (packages, purpose) in EXTRAS.items():
-        is_complete = all(package in installed for package in packages)
-        there = ", ".join(f"{package} {installed[package]}" for package in packages if is_complete)
-        rows.append((extra, purpose, there or f"missing: pip install 'epsilometer[{extra}]'"))
+        if all(package in installed for package in packages):
+            status = ", ".join(f"{package} {installed[package]}" for package in packages)
+        else:
+            status = f"missing: pip install 'epsilometer[{extra}]'"
+        rows.append((extra, purpose, status))
     print_rows(("extra", "for", "status"), rows)
     return 0
 
@@ -169,9 +167,8 @@ def history(
 
     if audit is not None and run is not None:
         raise InputError("give either --audit or --run, not both")
-    with History(
-        history_path(suite) if suite.endswith(".toml") else Path(suite), must_exist=True
-    ) as past:
+    path = history_path(suite) if suite.endswith(".toml") else Path(suite)
+    with History(path, must_exist=True) as past:
         if audit is not None:
             _print_audit(past, audit)
         elif run is not None:
@@ -182,8 +179,9 @@ def history(
 
 
 def history_path(suite: str, given: str | None = None) -> Path:
-    """Where the history of a suite is, unless it is given."""
-    return (Path(given) if given else Path(suite).with_suffix(".history.sqlite")).absolute()
+    """Returns where the history of a suite is, unless it is given."""
+    path = Path(given) if given else Path(suite).with_suffix(".history.sqlite")
+    return path.absolute()
 
 
 def _print_runs(runs: "Sequence[Run]") -> None:
@@ -204,19 +202,13 @@ def _print_runs(runs: "Sequence[Run]") -> None:
 
 
 def _print_audit(past: "History", name: str) -> None:
-    found = past.bounds(name)
-    if not found:
+    rows = []
+    for run, finished, verdict, bound, claimed in past.bounds(name):
+        bound_text = "" if bound is None else figure_down(bound)
+        claimed_text = "" if claimed is None else figure(claimed)
+        rows.append((str(run), finished, verdict, bound_text, claimed_text))
+    if not rows:
         raise InputError(f"no run has an audit called {plain(name)!r}")
-    rows = [
-        (
-            str(run),
-            at,
-            verdict,
-            "" if bound is None else figure_down(bound),
-            "" if claimed is None else figure(claimed),
-        )
-        for run, at, verdict, bound, claimed in found
-    ]
     print_rows(("run", "finished (UTC)", "verdict", "bound", "claimed"), rows)
 
 
@@ -227,12 +219,9 @@ def _print_run(past: "History", number: int) -> None:
     if not outcomes:
         raise InputError(f"there is nothing about run {number}")
     before = past.run_before(number)
+    earlier = {} if before is None else past.outcomes(before)
     entries = [Entry(name, {}, outcome.digest) for name, outcome in outcomes.items()]
-    print_outcomes(
-        entries,
-        outcomes,
-        find_changes(entries, outcomes, {} if before is None else past.outcomes(before)),
-    )
+    print_outcomes(entries, outcomes, find_changes(entries, outcomes, earlier))
 
 
 def print_outcomes(
@@ -242,7 +231,7 @@ def print_outcomes(
     family: "Family | None" = None,
     stream: TextIO | None = None,
 ) -> None:
-    """A row per audit of a run: what was found, whether that was expected, and what has changed.
+    """Prints a row per audit: what was found, whether that was expected, and what has changed.
 
     Args:
         entries: the audits.

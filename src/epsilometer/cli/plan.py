@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -63,78 +63,88 @@ def plan(
     With a claim and --truth: an audit by events that should refute the claim.
 
     Examples:
-      epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1 epsilometer plan
-      --precision .5 --lipschitz .3 --domain 0 1 --input-lipschitz .6 --input-domain 0 1 epsilometer
-      plan "zoo:truncated_laplace?epsilon=.5" --precision .5 --order 2 epsilometer plan --epsilon 1
-      --truth 1.2 --power .9
-    """
-    flags = dict(locals())
+      epsilometer plan --precision .5 --confidence .9 --lipschitz .667 --domain 0 1
+      epsilometer plan --precision .5 --lipschitz .3 --domain 0 1 --input-lipschitz .6 --input-domain 0 1
+      epsilometer plan "zoo:truncated_laplace?epsilon=.5" --precision .5 --order 2
+      epsilometer plan --epsilon 1 --truth 1.2 --power .9
+    """  # noqa: E501  # examples are printed as they stand
     from epsilometer.auditing.planning import plan as make_plan
-
-    made = make_plan(**_keywords(flags))
-    if json:
-        import json as writer
-
-        sys.stdout.write(writer.dumps(made.to_dict(), indent=2) + "\n")
-        return 0
-    from epsilometer.cli.listing import print_rows
-
-    print_rows(("what", "plan"), list(_rows(made)))
-    return 0
-
-
-def _keywords(flags: dict[str, Any]) -> dict[str, Any]:
-    """What `epsilometer.plan` takes, from the options."""
     from epsilometer.claims import from_parameters
     from epsilometer.cli.files import read_value
     from epsilometer.cli.targets import find_target
 
-    keywords = {
-        name: value
-        for name, value in flags.items()
-        if name not in ("target", "left", "batch", "json")
-    }
-    claimed = {name: keywords.pop(name) for name in ("epsilon", "delta", "mu", "rho")}
-    if any(value is not None for value in claimed.values()):
-        keywords["claim"] = from_parameters(**claimed, order=keywords.pop("order"))
-    if flags["target"] is not None:
-        keywords["mechanism"] = find_target(flags["target"], flags["batch"])
-    if flags["left"] is not None:
-        keywords["dataset"] = read_value(flags["left"], "--left")
-    return keywords
+    claim = None
+    is_claimed = any(value is not None for value in (epsilon, delta, mu, rho))
+    if is_claimed:
+        claim = from_parameters(epsilon=epsilon, delta=delta, mu=mu, rho=rho, order=order)
+    planned = make_plan(
+        notion,
+        precision=precision,
+        confidence=confidence,
+        lipschitz=lipschitz,
+        domain=domain,
+        input_lipschitz=input_lipschitz,
+        input_domain=input_domain,
+        # With a claim, the order is that of the claim.
+        order=None if is_claimed else order,
+        as_published=as_published,
+        claim=claim,
+        truth=truth,
+        power=power,
+        event_probability=event_probability,
+        mechanism=None if target is None else find_target(target, batch),
+        dataset=None if left is None else read_value(left, "--left"),
+        most_draws=most_draws,
+    )
+    if json:
+        import json as writer
+
+        sys.stdout.write(writer.dumps(planned.to_dict(), indent=2) + "\n")
+        return 0
+    from epsilometer.cli.listing import print_rows
+
+    print_rows(("what", "plan"), list(_rows(planned)))
+    return 0
 
 
-def _rows(made: "HistogramPlan | EventsPlan") -> Iterator[tuple[str, str]]:
+def _rows(planned: "HistogramPlan | EventsPlan") -> Iterator[tuple[str, str]]:
+    """The plan as labels and texts."""
     from epsilometer.auditing.planning import EventsPlan
     from epsilometer.methods.published.ldp.plans import MOST_DRAWS
+    from epsilometer.report.formatting import duration
 
-    if isinstance(made, EventsPlan):
-        p, q = made.event
-        yield "question", f"refute {made.claim.describe()} when the truth is {made.truth:g}"
-        yield "power", f"about {made.power:g} at confidence {made.confidence:g}"
-        yield "event", f"probability {p:.4g} against {q:.4g}, if the training draws find it"
-        yield "draws per side", f"{made.samples:,}, training included"
+    if isinstance(planned, EventsPlan):
+        yield from _events_rows(planned)
     else:
-        what = "ε" if made.order is None else f"the Rényi divergence of order {made.order:g}"
-        yield "question", f"{what} within ± {made.precision:g} at confidence {made.confidence:g}"
-        yield "assumption", made.assumption
-        yield "least density τ", f"{made.floor:.6g}"
-        yield "cells m", f"{made.cells:,} of width {made.width:.6g}"
-        yield (
-            "samples per input n",
-            f"{made.samples:,}" + (" as published" if made.as_published else ""),
-        )
-        yield (
-            "inputs",
-            "2" if made.midpoints is None else f"{made.midpoints:,} mid-points, all pairs",
-        )
-    too_many = (
-        f", above the limit of {MOST_DRAWS:,} that an estimate has"
-        if made.draws > MOST_DRAWS
-        else ""
-    )
-    yield "draws in all", f"{made.draws:,}{too_many}"
-    if made.seconds is not None:
-        from epsilometer.report.wording import duration
+        yield from _histogram_rows(planned)
+    draws = f"{planned.draws:,}"
+    if planned.draws > MOST_DRAWS:
+        draws += f", above the limit of {MOST_DRAWS:,} that an estimate has"
+    yield "draws in all", draws
+    if planned.seconds is not None:
+        yield "time", f"about {duration(planned.seconds)}, from a few pilot draws"
 
-        yield "time", f"about {duration(made.seconds)}, from a few pilot draws"
+
+def _events_rows(planned: "EventsPlan") -> Iterator[tuple[str, str]]:
+    p, q = planned.event
+    yield "question", f"refute {planned.claim.describe()} when the truth is {planned.truth:g}"
+    yield "power", f"about {planned.power:g} at confidence {planned.confidence:g}"
+    yield "event", f"probability {p:.4g} against {q:.4g}, if the training draws find it"
+    yield "draws per side", f"{planned.samples:,}, training included"
+
+
+def _histogram_rows(planned: "HistogramPlan") -> Iterator[tuple[str, str]]:
+    estimated = "ε"
+    if planned.order is not None:
+        estimated = f"the Rényi divergence of order {planned.order:g}"
+    precision = f"± {planned.precision:g} at confidence {planned.confidence:g}"
+    yield "question", f"{estimated} within {precision}"
+    yield "assumption", planned.assumption
+    yield "least density τ", f"{planned.floor:.6g}"
+    yield "cells m", f"{planned.cells:,} of width {planned.width:.6g}"
+    published = " as published" if planned.as_published else ""
+    yield "samples per input n", f"{planned.samples:,}{published}"
+    if planned.midpoints is None:
+        yield "inputs", "2"
+    else:
+        yield "inputs", f"{planned.midpoints:,} mid-points, all pairs"

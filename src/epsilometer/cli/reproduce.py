@@ -64,11 +64,10 @@ def reproduce(
     if name is None and not all_:
         raise InputError("name an experiment, or see: epsilometer reproduce --list")
     if all_:
-        results = experiments.run_all(quick, runs, out, seed, jobs)
+        results = experiments.run_all(quick=quick, runs=runs, out=out, seed=seed, jobs=jobs)
         sys.stdout.write(results.read_text(encoding="utf-8"))
     else:
-        results = experiments.run(
-            name, runs, out, seed, jobs, named_texts(set_ or [], "--set"), quick
-        )
+        settings = named_texts(set_ or [], "--set")
+        results = experiments.run(name, runs, out, seed, jobs, settings, quick)
     sys.stdout.write(f"written: {results}\n")
     return 0

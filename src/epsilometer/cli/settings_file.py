@@ -9,11 +9,23 @@ from epsilometer.cli.files import read_dataset, read_parsed
 from epsilometer.cli.output import FILE_KEYS
 from epsilometer.errors import InputError, meant_or_known, shown
 
-CLAIM_KEYS = ("epsilon", "delta", "order", "mu", "rho")
-INPUT_KEYS = ("left", "right", "pairs", "finder", "domain", "around")
-SEARCH_KEYS = (
+CLAIM_KEYS = (
+    "epsilon",
+    "delta",
+    "order",
+    "mu",
+    "rho",
+)
+INPUT_KEYS = (
+    "left",
+    "right",
+    "pairs",
+    "finder",
     "domain",
     "around",
+)
+# How a search is done, besides what it searches.
+_SEARCH_OPTION_KEYS = (
     "relation",
     "user",
     "beyond",
@@ -21,41 +33,59 @@ SEARCH_KEYS = (
     "trial_samples",
     "search_on",
 )
-RUN_KEYS = (
-    *("samples", "confidence", "seed", "method", "options", "jobs", "engine", "suppress"),
-    *("stop_early", "max_seconds", "checkpoint", "representation", "distance"),
-)
-_TEXTS = (
-    "mechanism",
-    "features",
+SEARCH_KEYS = (
+    "domain",
     "around",
+    *_SEARCH_OPTION_KEYS,
+)
+RUN_KEYS = (
+    "samples",
+    "confidence",
+    "seed",
     "method",
+    "options",
+    "jobs",
     "engine",
-    *FILE_KEYS,
+    "suppress",
+    "stop_early",
+    "max_seconds",
     "checkpoint",
     "representation",
+    "distance",
 )
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(_TEXTS, str),
-    **dict.fromkeys(("batch", "beyond", "stop_early"), bool),
-    **dict.fromkeys(("pairs", "suppress"), list),
-    **dict.fromkeys(("finder", "options"), dict),
-    "max_seconds": (int, float),
-}
 KEYS = (
     "mechanism",
     "batch",
     "features",
     *INPUT_KEYS,
-    *SEARCH_KEYS[2:],
+    *_SEARCH_OPTION_KEYS,
     *CLAIM_KEYS,
     *RUN_KEYS,
     *FILE_KEYS,
 )
+# The types of values that are checked here; others are checked where they are used.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "mechanism": str,
+    "batch": bool,
+    "features": str,
+    "around": str,
+    "beyond": bool,
+    "pairs": list,
+    "finder": dict,
+    "method": str,
+    "options": dict,
+    "engine": str,
+    "suppress": list,
+    "stop_early": bool,
+    "max_seconds": (int, float),
+    "checkpoint": str,
+    "representation": str,
+    **dict.fromkeys(FILE_KEYS, str),
+}
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """The settings of one audit.
+    """Returns the settings of one audit.
 
     The keys are the long names of the options, `mechanism`, `pairs` for several pairs, and a table
     `finder` for the settings of a search. A text input that begins with @ names a file beside the
@@ -81,17 +111,16 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}{meant_or_known(key, known)}")
         if key in _TYPES and not isinstance(value, _TYPES[key]):
-            raise InputError(
-                f"{where}: {key} = {shown(value)} must be a {getattr(_TYPES[key], '__name__', 'number')}"
-            )
-        if key == "suppress" and not all(isinstance(each, str) for each in value):
+            kind = getattr(_TYPES[key], "__name__", "number")
+            raise InputError(f"{where}: {key} = {shown(value)} must be a {kind}")
+        if key == "suppress" and not all(isinstance(name, str) for name in value):
             raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
     if "mechanism" not in settings:
         raise InputError(f'{where} names no mechanism: write mechanism = "package.module:function"')
 
 
 def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The same settings with inputs read from the files that they name."""
+    """Returns the same settings with inputs read from the files that they name."""
     resolved = dict(settings)
     if "finder" in resolved:
         resolved["finder"] = dict(resolved["finder"])
@@ -103,17 +132,21 @@ def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
             table["around"] = read_dataset(
                 path.parent / table["around"].removeprefix("@"), "around"
             )
-    for value in resolved.get("pairs", ()):
-        if not isinstance(value, list) or len(value) != 2:
-            raise InputError(f"{path}: every entry of pairs must be [left, right], not {value!r}")
     if "pairs" in resolved:
-        resolved["pairs"] = [
-            (_resolve(left, path), _resolve(right, path)) for left, right in resolved["pairs"]
-        ]
+        resolved["pairs"] = [_resolve_pair(pair, path) for pair in resolved["pairs"]]
     return resolved
 
 
+def _resolve_pair(pair: Any, path: Path) -> tuple[Any, Any]:
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise InputError(f"{path}: every entry of pairs must be [left, right], not {pair!r}")
+    left, right = pair
+    return _resolve(left, path), _resolve(right, path)
+
+
 def _resolve(value: Any, path: Path) -> Any:
+    """The input itself, or the content of the file that @FILE names; @@ stands for a single @."""
     if not isinstance(value, str) or not value.startswith("@"):
         return value
-    return value[1:] if value.startswith("@@") else read_dataset(path.parent / value[1:], str(path))
+    name = value[1:]
+    return name if name.startswith("@") else read_dataset(path.parent / name, str(path))

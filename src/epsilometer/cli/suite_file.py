@@ -44,7 +44,7 @@ class Suite:
 
 
 def check_family_confidence(value: object, name: str) -> float:
-    """A confidence between 0 and 1.
+    """Returns a confidence between 0 and 1; raises InputError for anything else.
 
     Args:
         value: as it was given.
@@ -77,30 +77,32 @@ def read_suite(path: Path) -> Suite:
     if audits is None:
         audits = [tables]
         tables = {}
-    if (
-        not isinstance(audits, list)
-        or not audits
-        or not all(isinstance(each, dict) for each in audits)
-    ):
+    is_list = isinstance(audits, list) and len(audits) > 0
+    if not is_list or not all(isinstance(audit, dict) for audit in audits):
         raise InputError(f"{path}: write every audit under a line [[audit]]")
     entries: dict[str, Entry] = {}
     for audit in audits:
-        # An audit with its own claim or inputs replaces those of the suite as a whole.
-        replaced = {
-            name
-            for keys in (CLAIM_KEYS, INPUT_KEYS)
-            if not audit.keys().isdisjoint(keys)
-            for name in keys
-        }
-        entry = _entry(
-            path, {name: value for name, value in tables.items() if name not in replaced} | audit
-        )
+        entry = _entry(path, {**_defaults_for(audit, tables), **audit})
         if entry.name in entries:
             raise InputError(
                 f"{path}: two audits are called {entry.name!r}; give each its own name"
             )
         entries[entry.name] = entry
-    return Suite(title, list(entries.values()), family_confidence, nights)
+    return Suite(
+        title=title,
+        entries=list(entries.values()),
+        family_confidence=family_confidence,
+        nights=nights,
+    )
+
+
+def _defaults_for(audit: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """The suite's defaults without its claim or inputs where an audit has its own."""
+    replaced: set[str] = set()
+    for keys in (CLAIM_KEYS, INPUT_KEYS):
+        if not audit.keys().isdisjoint(keys):
+            replaced.update(keys)
+    return {name: value for name, value in defaults.items() if name not in replaced}
 
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
@@ -133,29 +135,42 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
         isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0
     ):
         raise InputError(f"{where}: time_limit = {limit!r} must be a number of seconds above 0")
-    # Changes when the settings do, or a file that they name or import, or this program.
-    files = sorted(
-        {*_input_files(path, settings), *_mechanism_files(path, str(settings.get("mechanism", "")))}
+    return Entry(
+        name,
+        settings,
+        _digest(path, settings),
+        expected,
+        None if limit is None else float(limit),
     )
-    content = f"{package_version()}\n{json.dumps(settings, sort_keys=True, default=str)}\n{files_digest(files)}\n"
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    return Entry(name, settings, digest, expected, None if limit is None else float(limit))
+
+
+def _digest(path: Path, settings: Mapping[str, Any]) -> str:
+    """A digest that changes with the settings, the files that they name or import, and with us."""
+    mechanism = str(settings.get("mechanism", ""))
+    files = {*_input_files(path, settings), *_mechanism_files(path, mechanism)}
+    written = json.dumps(settings, sort_keys=True, default=str)
+    content = f"{package_version()}\n{written}\n{files_digest(sorted(files))}\n"
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _input_files(path: Path, value: Any) -> Iterator[Path]:
-    if isinstance(value, str) and value.startswith("@") and not value.startswith("@@"):
-        yield path.parent / value[1:]
-    elif isinstance(value, Mapping) and isinstance(value.get("around"), str):
-        yield from _input_files(
-            path, {**value, "around": ["@" + value["around"].removeprefix("@")]}
-        )
-    elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _input_files(path, each)
+    """The files that settings name as inputs, at any depth."""
+    if isinstance(value, str):
+        if value.startswith("@") and not value.startswith("@@"):
+            yield path.parent / value[1:]
+    elif isinstance(value, Mapping):
+        for key, content in value.items():
+            if key == "around" and isinstance(content, str):  # a file with or without the @
+                yield path.parent / content.removeprefix("@")
+            else:
+                yield from _input_files(path, content)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _input_files(path, item)
 
 
 def _mechanism_files(path: Path, target: str) -> Iterator[Path]:
-    """The files behind a mechanism: a recording, a program with the files of its arguments, or modules."""
+    """The files of a mechanism: a recording, a program with its arguments' files, or modules."""
     kind, _, rest = target.partition(":")
     if kind == "recording":
         for name in (rest, *rest.split(",")):  # as `open_target` splits it
@@ -168,42 +183,57 @@ def _mechanism_files(path: Path, target: str) -> Iterator[Path]:
 
 
 def _source_files(folders: Sequence[Path], modules: Iterable[str]) -> Iterator[Path]:
-    """The files of modules in these folders and of everything that they import from there; no code is run."""
+    """The files of modules in these folders and all that they import from there; no code runs."""
     waiting = list(modules)
-    met = set[str]()
+    visited: set[str] = set()
     while waiting:
         module = waiting.pop()
-        if not module or module in met:
+        if not module or module in visited:
             continue
-        met.add(module)
+        visited.add(module)
+        parent = module.rpartition(".")[0]
+        waiting.append(parent)  # importing a.b runs a
         place = module.replace(".", "/")
-        waiting.append(module.rpartition(".")[0])  # importing a.b runs a
-        for file in (
-            folder / name for folder in folders for name in (f"{place}.py", f"{place}/__init__.py")
-        ):
-            if file.is_file():
-                yield file
-                waiting += _imported(
-                    file, module if file.name == "__init__.py" else module.rpartition(".")[0]
-                )
+        for folder in folders:
+            as_module = folder / f"{place}.py"
+            if as_module.is_file():
+                yield as_module
+                waiting += _imported_names(as_module, parent)
+            as_package = folder / place / "__init__.py"
+            if as_package.is_file():
+                yield as_package
+                waiting += _imported_names(as_package, module)
 
 
-def _imported(file: Path, package: str) -> list[str]:
-    """The names of everything that a module may import."""
+def _imported_names(file: Path, package: str) -> list[str]:
+    """The names of everything that a module may import.
+
+    Args:
+        file: the module.
+        package: that it belongs to, for relative imports.
+    """
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):  # running it will report it
         return []
-    found: list[str] = []
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = (
-                ".".join(package.split(".")[: len(package.split(".")) - node.level + 1])
-                if node.level
-                else ""
-            )
-            base = ".".join(filter(None, (above, node.module)))
-            found += [base, *(f"{base}.{alias.name}".lstrip(".") for alias in node.names)]
-    return found
+            base = _imported_base(node, package)
+            names.append(base)
+            names += [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
+    return names
+
+
+def _imported_base(node: ast.ImportFrom, package: str) -> str:
+    """The absolute name of the module in `from … import`."""
+    parts: list[str] = []
+    if node.level:
+        # One dot is the package itself, each further one its parent.
+        ancestors = package.split(".")
+        parts += ancestors[: len(ancestors) - node.level + 1]
+    if node.module:
+        parts.append(node.module)
+    return ".".join(part for part in parts if part)

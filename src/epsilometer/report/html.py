@@ -2,50 +2,113 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilometer.environment import package_version
+from epsilometer.guarantees import parse_guarantee
 from epsilometer.outputs.events import LogRatio
-from epsilometer.report import figures, plot_data, wording
+from epsilometer.report import figures, wording
+from epsilometer.report.bars import ClaimScale, ShareBars, claim_scale, share_bars
+from epsilometer.report.formatting import bound_against, figure, figure_down, percent, plain
+from epsilometer.report.loss_panel import loss_panel
+from epsilometer.report.outputs_svg import outputs_svg
 from epsilometer.report.panels import Panel, outputs_panels, panels
-from epsilometer.report.wording import bound_against, figure, figure_down, percent, plain
+from epsilometer.report.reservations import recorded_rows
+from epsilometer.report.wording import Row
 from epsilometer.result import AuditResult, Finding, Verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
-# Results up to this size are embedded in the page, so that it alone is enough for a replay.
-_MOST_JSON = 100_000
+# Characters of JSON up to which a result is embedded in the page, so that it alone is enough for a
+# replay.
+_MAX_JSON_CHARACTERS = 100_000
+# Characters of a guarantee, a setting and an error message.
+_MAX_VALUE_CHARACTERS = 200
+# The class of a verdict in the style sheet.
 TONES: dict[Verdict | None, str] = {
     None: "measured",
-    **{each: each.value.replace(" ", "-") for each in Verdict},
+    Verdict.REFUTED: "refuted",
+    Verdict.NOT_REFUTED: "not-refuted",
+    Verdict.INCONCLUSIVE: "inconclusive",
 }
 
 
+class Picture(NamedTuple):
+    """A picture of the report; the SVG is already escaped, and empty if it could not be drawn."""
+
+    title: str
+    caption: str
+    svg: str
+
+
+class FindingRow(NamedTuple):
+    """A row of the table of findings."""
+
+    method: str
+    bound: str
+    guarantee: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the templates print of a result besides its sentences, which they take from `wording`.
+
+    Attributes:
+        number: of the result on the page, from 1.
+        result: what was found.
+        tone: the class of the verdict in the style sheet.
+        verdict: in words.
+        tiles: the most important figures.
+        scale: the bound against the claim.
+        is_score: whether the witness is a score of all outputs instead of an event.
+        bars: how often the event happened; None without a witness.
+        outputs: the distributions of outputs.
+        pictures: everything else that is drawn.
+        findings: all of them.
+        settings: of the audit.
+        environment: versions and machine.
+        json: the whole result; None if it is too long.
+    """
+
+    number: int
+    result: AuditResult
+    tone: str
+    verdict: str
+    tiles: list[Row]
+    scale: ClaimScale
+    is_score: bool
+    bars: ShareBars | None
+    outputs: list[Picture]
+    pictures: list[Picture]
+    findings: list[FindingRow]
+    settings: list[Row]
+    environment: list[Row]
+    json: str | None
+
+
 def render_html(result: AuditResult) -> str:
-    """The report of one result."""
-    return render_page(
-        [result], f"{wording.headline(result).capitalize()}: {wording.mechanism_name(result)}"
-    )
+    """Returns the report of one result."""
+    verdict = wording.headline(result).capitalize()
+    return render_page([result], f"{verdict}: {wording.mechanism_name(result)}")
 
 
 def render_page(results: Sequence[AuditResult], title: str) -> str:
-    """The reports of some results on one page, with a table of contents if there are several."""
+    """Returns the reports of some results on one page; several have a table of contents."""
     views = [_view(result, number) for number, result in enumerate(results, start=1)]
     page = page_environment().get_template("page.html.j2")
     return page.render(title=title, views=views, say=wording, version=package_version())
 
 
 def page_environment() -> "Environment":
-    """The templates, with everything escaped."""
+    """Returns the templates, with everything escaped: a result may come from a stranger."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    loader = FileSystemLoader(_TEMPLATES)
-    # Escaped because everything in a result may come from a stranger.
     return Environment(
-        loader=loader,
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -53,67 +116,88 @@ def page_environment() -> "Environment":
     )
 
 
-def _view(result: AuditResult, number: int) -> dict[str, Any]:
-    """What the templates print of a result besides its sentences, which they take from `wording`."""
-    from markupsafe import Markup
+def shown_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings with the rows of a recording in words; the JSON holds all of them."""
+    shown = dict(settings)
+    rows = recorded_rows(settings)
+    if rows is not None:
+        shown["recording"] = rows
+    return shown
 
+
+def _view(result: AuditResult, number: int) -> View:
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be
     # saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
-    claim = result.claim
     witness = result.witness
-    view: dict[str, Any] = {"number": number, "result": result, "tone": TONES[result.verdict]}
-    settings = dict(result.settings)
-    if (rows := wording.recorded_rows(settings)) is not None:  # the whole is in the JSON below
-        settings["recording"] = rows
-    view |= {"settings": _table(settings), "environment": _table(result.environment)}
-    return view | {
-        "verdict": wording.headline(result).capitalize(),
-        "tiles": [
-            (
-                f"{wording.parameter(claim)} is at least",
-                bound_against(result.lower_bound, claim.value),
-            ),
-            *([] if result.verdict is None else [("claimed", figure(claim.value))]),
-            ("confidence", percent(result.confidence)),
-            ("guarantee", plain(result.guarantee.partition(":")[0])),
-        ],
-        "scale": plot_data.claim_scale(result),
-        "is_score": witness is not None and isinstance(witness.event, LogRatio),
-        "bars": None if witness is None else plot_data.share_bars(witness, result),
-        "outputs": [
-            (panel.title, Markup(figures.outputs_svg(panel))) for panel in outputs_panels(result)
-        ],
-        "figures": _figures(result),
-        "json": stored if len(stored) <= _MOST_JSON else None,
-        "findings": list(map(_finding, result.findings)),
-    }
+    return View(
+        number=number,
+        result=result,
+        tone=TONES[result.verdict],
+        verdict=wording.headline(result).capitalize(),
+        tiles=_tiles(result),
+        scale=claim_scale(result),
+        is_score=witness is not None and isinstance(witness.event, LogRatio),
+        bars=None if witness is None else share_bars(witness, result),
+        outputs=_output_pictures(result),
+        pictures=_pictures(result),
+        findings=[_finding_row(finding) for finding in result.findings],
+        settings=_table(shown_settings(result.settings)),
+        environment=_table(result.environment),
+        json=stored if len(stored) <= _MAX_JSON_CHARACTERS else None,
+    )
 
 
-def _finding(finding: Finding) -> tuple[str, str, str]:
-    bound = f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}"
-    return plain(finding.method), bound, plain(finding.guarantee, 200)
+def _tiles(result: AuditResult) -> list[Row]:
+    claim = result.claim
+    bound = bound_against(result.lower_bound, claim.value)
+    tiles = [Row(f"{wording.parameter(claim)} is at least", bound)]
+    if result.verdict is not None:
+        tiles.append(Row("claimed", figure(claim.value)))
+    tiles.append(Row("confidence", percent(result.confidence)))
+    tiles.append(Row("guarantee", str(parse_guarantee(result.guarantee).kind)))
+    return tiles
 
 
-def _figures(result: AuditResult) -> list[tuple[str, str, Any]]:
-    """Title, caption and SVG of every picture; the SVG is already escaped."""
-    every = plot_data.loss_panel(result), *panels(result)
-    return [_drawn(panel, result.verdict) for panel in every if panel is not None]
+def _finding_row(finding: Finding) -> FindingRow:
+    return FindingRow(
+        method=plain(finding.method),
+        bound=f"{wording.parameter(finding.claim)} ≥ {figure_down(finding.lower_bound)}",
+        guarantee=plain(finding.guarantee, _MAX_VALUE_CHARACTERS),
+    )
 
 
-def _drawn(panel: Panel, verdict: Verdict | None) -> tuple[str, str, Any]:
-    """A picture; one that cannot be drawn is reported as missing, because it must not cost the report."""
+def _output_pictures(result: AuditResult) -> list[Picture]:
+    from markupsafe import Markup
+
+    return [
+        Picture(title=panel.title, caption=panel.caption, svg=Markup(outputs_svg(panel)))
+        for panel in outputs_panels(result)
+    ]
+
+
+def _pictures(result: AuditResult) -> list[Picture]:
+    """The pictures for which the result has data."""
+    loss = loss_panel(result)
+    drawable: list[Panel] = [] if loss is None else [loss]
+    drawable += panels(result)
+    return [_picture(panel, result.verdict) for panel in drawable]
+
+
+def _picture(panel: Panel, verdict: Verdict | None) -> Picture:
+    """One picture; it must not cost the report, so one that cannot be drawn is a sentence."""
     from markupsafe import Markup
 
     try:
-        return panel.title, panel.caption, Markup(figures.panel_svg(panel, verdict))
+        svg = Markup(figures.panel_svg(panel, verdict))
     except Exception as error:
-        return (
-            panel.title,
-            f"This picture could not be drawn ({type(error).__name__}: {plain(error, 200)}).",
-            "",
-        )
+        reason = f"{type(error).__name__}: {plain(error, _MAX_VALUE_CHARACTERS)}"
+        return Picture(panel.title, f"This picture could not be drawn ({reason}).", "")
+    return Picture(panel.title, panel.caption, svg)
 
 
-def _table(entries: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(plain(name).replace("_", " "), plain(value, 200)) for name, value in entries.items()]
+def _table(entries: Mapping[str, Any]) -> list[Row]:
+    return [
+        Row(plain(name).replace("_", " "), plain(value, _MAX_VALUE_CHARACTERS))
+        for name, value in entries.items()
+    ]

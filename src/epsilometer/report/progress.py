@@ -1,4 +1,7 @@
-"""How far an audit is: drawn outputs, outputs per second, time left, and what it expects to find."""
+"""How far an audit is: outputs drawn, outputs per second, time left, and what it expects to find.
+
+All constants that are times are in seconds.
+"""
 
 import sys
 import threading
@@ -6,28 +9,37 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from epsilometer.report.wording import duration
+from epsilometer.report.formatting import duration
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
 
 # The pace of the last half minute predicts the next one better than the pace since the beginning.
-_WINDOW = 30.0
-# Seconds between the recorded moments of the window.
-_STEP = 1.0
-# Work shorter than this needs no sign of life. People wonder after a second and a half. Lines,
-# which stay, wait longer.
-_PATIENCE = 0.4
-_PATIENCE_FOR_LINES = 1.0
-# Seconds between lines, where they cannot be overwritten, and between looks at the clock.
-_BETWEEN_LINES = 10.0
-_PULSE = 0.1
-# Lines stay for good: work that ends within this many seconds needs none.
-_SOON = 3.0
+_PACE_WINDOW = 30.0
+# Between the recorded moments of that window.
+_PACE_STEP = 1.0
+# Work shorter than this needs no sign of life; people wonder after a second and a half.
+_BAR_DELAY = 0.4
+# Lines stay for good, so they wait longer than a bar.
+_LINE_DELAY = 1.0
+# Between lines, which cannot be overwritten.
+_LINE_INTERVAL = 10.0
+# Between refreshes of a bar, and between looks at the clock.
+_REFRESH_INTERVAL = 0.1
+# Work that ends within this time needs no further line.
+_NEARLY_DONE = 3.0
 # Work longer than this deserves a hint how to make it shorter.
-_LONG = 60.0
+_LONG_WORK = 60.0
+
+
+class _Moment(NamedTuple):
+    """How many outputs had been drawn at some time."""
+
+    time: float
+    drawn: int
 
 
 class Pace:
@@ -42,51 +54,55 @@ class Pace:
         self.total = total
         self.drawn = 0
         self._clock = clock
-        self._moments = deque([(clock(), 0)])
+        self._moments = deque([_Moment(clock(), 0)])
 
     def advance(self, n: int) -> None:
-        """n more outputs."""
+        """Counts n more outputs."""
         self.drawn += n
         now = self._clock()
-        if now - self._moments[-1][0] >= _STEP:
-            self._moments.append((now, self.drawn))
-            while self._moments[1][0] <= now - _WINDOW:
+        if now - self._moments[-1].time >= _PACE_STEP:
+            self._moments.append(_Moment(now, self.drawn))
+            while self._moments[1].time <= now - _PACE_WINDOW:
                 self._moments.popleft()
 
     @property
     def rate(self) -> float:
         """Recent outputs per second."""
-        then, drawn = self._moments[0]
-        return (self.drawn - drawn) / max(self._clock() - then, 1e-9)
+        start = self._moments[0]
+        seconds = max(self._clock() - start.time, 1e-9)
+        return (self.drawn - start.drawn) / seconds
 
     @property
     def seconds_left(self) -> float | None:
-        """At this pace; None while nothing is known."""
-        return (
-            None
-            if self.total is None or not self.rate
-            else max(self.total - self.drawn, 0) / self.rate
-        )
+        """Time left at this pace; None while nothing is known."""
+        rate = self.rate
+        if self.total is None or not rate:
+            return None
+        return max(self.total - self.drawn, 0) / rate
 
     def describe(self) -> str:
-        """All of it in one line."""
-        parts = [f"{short_number(self.drawn)} draws"]
-        if self.total is not None:
-            share = 100.0 * min(self.drawn / max(self.total, 1), 1.0)
-            parts = [f"{share:.0f} % of {short_number(self.total)} draws"]
+        """Returns all of it in one line."""
+        if self.total is None:
+            draws = f"{short_number(self.drawn)} draws"
+        else:
+            percentage = 100.0 * min(self.drawn / max(self.total, 1), 1.0)
+            draws = f"{percentage:.0f} % of {short_number(self.total)} draws"
         if not self.drawn:
-            return f"{parts[0]}, waiting for the first ones for {duration(self._clock() - self._moments[0][0])}"
-        parts.append(f"{short_number(self.rate)}/s")
-        if self.seconds_left is not None:
-            parts.append(f"{duration(self.seconds_left)} left")
+            waited = duration(self._clock() - self._moments[0].time)
+            return f"{draws}, waiting for the first ones for {waited}"
+        parts = [draws, f"{short_number(self.rate)}/s"]
+        seconds_left = self.seconds_left
+        if seconds_left is not None:
+            parts.append(f"{duration(seconds_left)} left")
         return ", ".join(parts)
 
 
 class ProgressBar:
-    """Shows the progress of an audit: a bar on a terminal or in a notebook, else a line every ten seconds.
+    """Shows the progress of an audit.
 
-    For the `progress=` of `audit`, `measure`, `profile` and `replay`. The first sign comes within a
-    second, even if nothing has been drawn by then; work that is done by then shows nothing.
+    As a bar on a terminal or in a notebook, else as a line every ten seconds. For the `progress=`
+    of `audit`, `measure`, `profile` and `replay`. The first sign comes within a second, even if
+    nothing has been drawn by then; work that is done by then shows nothing.
 
     Args:
         stream: where to; None is standard error.
@@ -113,37 +129,42 @@ class ProgressBar:
         self._cell = _NotebookCell() if stream is None and in_notebook() else None
         self._pace = Pace(None)
         self._bar: RichProgress | None = None
-        self._told = ""
+        self._status = ""
+        self._hinted = False
+        # The time at which something is shown next.
         self._due = 0.0
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._over.set()
 
     def begin(self, total: int | None) -> None:
-        """Work of `total` outputs begins."""
+        """Begins work of `total` outputs; None if their number is unknown."""
         self.end()
         self._pace = Pace(total)
-        self._told = ""
+        self._status = ""
         self._hinted = not self._hint
-        is_lasting = self._cell is None and not self._shows_bar
-        self._due = time.monotonic() + (
-            _PATIENCE_FOR_LINES if is_lasting else max(_PATIENCE - self._waited, 0.0)
-        )
+        writes_lines = self._cell is None and not self._shows_bar
+        delay = _LINE_DELAY if writes_lines else max(_BAR_DELAY - self._waited, 0.0)
+        self._due = time.monotonic() + delay
         self._over = threading.Event()
         # A mechanism may take minutes before its first output: the clock, not the draws, decides
         # when to say something.
-        threading.Thread(
-            target=self._beat, args=(self._over,), daemon=True, name="epsilometer-progress"
-        ).start()
+        thread = threading.Thread(
+            target=self._refresh_until,
+            args=(self._over,),
+            daemon=True,
+            name="epsilometer-progress",
+        )
+        thread.start()
 
     def advance(self, n: int) -> None:
-        """n more outputs were drawn."""
+        """Counts n more outputs."""
         self._pace.advance(n)
         self._show_if_due()
 
     def tell(self, text: str) -> None:
-        """Something about the state of the work, shown beside the figures."""
-        self._told = text
+        """Sets the status of the work, which is shown beside the figures."""
+        self._status = text
 
     def end(self) -> None:
         """Removes the bar."""
@@ -156,17 +177,16 @@ class ProgressBar:
                 self._cell.clear()
 
     def summary(self) -> str:
-        """How far it came, and what was told last."""
+        """Returns how far it came, with the last status."""
         pace = self._pace
-        share = (
-            f"{pace.drawn:,} draws"
-            if pace.total is None
-            else f"{pace.drawn:,} of {pace.total:,} draws"
-        )
-        return f"{share} ({self._told})" if self._told else share
+        if pace.total is None:
+            draws = f"{pace.drawn:,} draws"
+        else:
+            draws = f"{pace.drawn:,} of {pace.total:,} draws"
+        return f"{draws} ({self._status})" if self._status else draws
 
-    def _beat(self, over: threading.Event) -> None:
-        while not over.wait(_PULSE):
+    def _refresh_until(self, over: threading.Event) -> None:
+        while not over.wait(_REFRESH_INTERVAL):
             with suppress(Exception):  # nothing about a sign of life may disturb the work
                 self._show_if_due()
 
@@ -180,59 +200,66 @@ class ProgressBar:
 
     def _show(self) -> None:
         pace = self._pace
-        told = self._told or "drawing"
+        status = self._status or "drawing"
+        line = f"{status}: {pace.describe()}"
         if self._cell is not None:
-            self._due = time.monotonic() + _PULSE
-            self._cell.show(f"{told}: {pace.describe()}", pace.drawn, pace.total)
+            self._due = time.monotonic() + _REFRESH_INTERVAL
+            self._cell.show(line, pace.drawn, pace.total)
         elif self._shows_bar:
-            self._due = time.monotonic() + _PULSE
-            if self._bar is None:
-                from rich.console import Console
-                from rich.progress import BarColumn, Progress, TextColumn
-
-                columns = (
-                    TextColumn("{task.description}", markup=False),
-                    BarColumn(),
-                    TextColumn("{task.fields[pace]}"),
-                )
-                self._bar = Progress(*columns, console=Console(file=self._stream), transient=True)
-                self._bar.add_task("drawing", total=pace.total, pace=pace.describe())
-                self._bar.start()
-            self._bar.update(
-                self._bar.task_ids[0], completed=pace.drawn, description=told, pace=pace.describe()
-            )
+            self._due = time.monotonic() + _REFRESH_INTERVAL
+            self._update_bar(status)
         else:
-            left = pace.seconds_left
-            if left is not None and left < _SOON:
+            seconds_left = pace.seconds_left
+            if seconds_left is not None and seconds_left < _NEARLY_DONE:
                 return
-            self._due = time.monotonic() + _BETWEEN_LINES
-            self._line(f"{told}: {pace.describe()}")
+            self._due = time.monotonic() + _LINE_INTERVAL
+            self._write_line(line)
         self._advise()
+
+    def _update_bar(self, status: str) -> None:
+        pace = self._pace
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TextColumn("{task.fields[pace]}"),
+                console=Console(file=self._stream),
+                transient=True,
+            )
+            self._bar.add_task("drawing", total=pace.total, pace=pace.describe())
+            self._bar.start()
+        task = self._bar.task_ids[0]
+        self._bar.update(task, completed=pace.drawn, description=status, pace=pace.describe())
 
     def _advise(self) -> None:
         """Once, when the pace is known: how long it will take, and what would be quicker."""
-        left = self._pace.seconds_left
-        rate = self._pace.rate
-        if self._hinted or self._told or left is None or left < _LONG:
+        seconds_left = self._pace.seconds_left
+        milliseconds = 1e3 / max(self._pace.rate, 1e-9)
+        if self._hinted or self._status or seconds_left is None or seconds_left < _LONG_WORK:
             return
         self._hinted = True
-        text = f"{1e3 / rate:.3g} ms per draw: about {duration(left)}; {self._hint}"
+        text = f"{milliseconds:.3g} ms per draw: about {duration(seconds_left)}; {self._hint}"
         if self._cell is not None:
             self._cell.note = text
         elif self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False)
         else:
-            self._line(text)
+            self._write_line(text)
 
-    def _line(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         self._stream.write(f"{text}\n")
         self._stream.flush()
 
 
 def in_notebook() -> bool:
-    """Whether a notebook's kernel runs this. Imports nothing: there, IPython is loaded."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
+    """Returns whether a notebook's kernel runs this. Imports nothing: there, IPython is loaded."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython, "get_ipython"):
+        return False
+    return getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
 class _NotebookCell:
@@ -243,14 +270,10 @@ class _NotebookCell:
         self._handle: Any = None
 
     def show(self, text: str, done: int, total: int | None) -> None:
-        """The line, with a bar if it is known how much there is."""
-        from html import escape
-
-        bar = (
-            ""
-            if total is None
-            else f'<progress value="{min(done, total)}" max="{total}"></progress> '
-        )
+        """Shows the line, with a bar if it is known how much there is."""
+        bar = ""
+        if total is not None:
+            bar = f'<progress value="{min(done, total)}" max="{total}"></progress> '
         note = f"<br><small>{escape(self.note)}</small>" if self.note else ""
         self._write(f"<div>{bar}<code>{escape(text)}</code>{note}</div>", text)
 
@@ -269,7 +292,7 @@ class _NotebookCell:
 
 
 def short_number(value: float) -> str:
-    """A number in three digits, with k, M or G for thousands, millions and billions."""
+    """Returns a number in three digits, with k, M or G for thousands, millions and billions."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:.3g} {letter}"

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from epsilometer.report.ci import junit_case, junit_document, junit_error, render_junit
+from epsilometer.report.junit import junit_case, junit_document, junit_error, render_junit
 from epsilometer.result import Verdict
 
 ATTACK = "]]><failure/>&\"'\x00\x1b\ud800\ufffe<![CDATA["

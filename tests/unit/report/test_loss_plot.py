@@ -8,7 +8,7 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.picture import BINS, binned_densities
 from epsilometer.outputs import read_outputs
-from epsilometer.report.plot_data import loss_panel
+from epsilometer.report.loss_panel import loss_panel
 
 
 def densities(left, right):
@@ -49,7 +49,7 @@ def test_every_audit_of_numbers_can_draw_its_loss(name, method):
     # Refuted: what else could have been refuted takes a second to find out.
     result = em.audit(em.zoo.find(name), claim="eps=.5", samples=20_000, seed=0, method=method)
     panel = loss_panel(result)
-    assert panel.estimate == pytest.approx(1.0, abs=0.5)
+    assert panel.mark.estimate == pytest.approx(1.0, abs=0.5)
     assert len(result.plot_loss().axes) >= 2
     assert "Loss function" in _html(result)
     assert em.AuditResult.from_json(result.to_json()).plot_loss()
@@ -57,7 +57,7 @@ def test_every_audit_of_numbers_can_draw_its_loss(name, method):
 
 def test_recorded_samples_can_draw_it_too(rng):
     result = em.compare(rng.laplace(0, 1, 2000), rng.laplace(1, 1, 2000), em.PureDP, seed=0)
-    assert len(loss_panel(result).points) == BINS
+    assert len(loss_panel(result).curve.points) == BINS
 
 
 def test_vectors_cannot():

@@ -1,6 +1,6 @@
 """Markdown whose foreign parts stay text."""
 
-from epsilometer.report.ci import error_row, escape, render_markdown, table_row
+from epsilometer.report.markdown import error_row, escape, render_markdown, table_row
 from epsilometer.result import Verdict
 
 ATTACK = "a|b`c`<img src=x onerror=alert(1)>[x](javascript:1)\n\n# h ![i](//x) @team \x1b \u202e"

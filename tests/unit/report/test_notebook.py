@@ -1,9 +1,14 @@
 """What a notebook shows."""
 
+import numpy as np
 import pytest
 
+import epsilometer as em
+from epsilometer.auditing.profile import Profile
+from epsilometer.bounds.bands import Band
 from epsilometer.inputs import Pair
-from epsilometer.result import Verdict
+from epsilometer.report.notebook import render_profile_fragment, render_scores_fragment
+from epsilometer.result import HealthReport, Verdict
 
 ATTACK = "</td><script>alert(1)</script>\"'\x1b"
 
@@ -28,3 +33,31 @@ def test_hostile_values_are_text(make_result):
 
 def test_without_a_witness(make_result):
     assert "confidence" in make_result(witness=False)._repr_html_()
+
+
+def test_a_profile_shows_its_bounds_and_what_weakens_them():
+    profile = Profile(
+        band=Band(p_lower=(0.5,), q_upper=(0.1,)),
+        confidence=0.95,
+        samples_used=(5000, 6000),
+        health=(HealthReport("drift", ATTACK, untrusted=False),),
+        settings={"mechanism": ATTACK, "suppress": ["serial-correlation"]},
+    )
+    fragment = render_profile_fragment(profile)
+    assert "ε at δ = 0.01</td>" in fragment
+    assert "at least 1.609" in fragment  # ln 5
+    assert "5,000 left, 6,000 right" in fragment
+    assert "With the serial-correlation check switched off." in fragment
+    assert "drift: " in fragment
+    assert "<script" not in fragment
+    assert "\x1b" not in fragment
+    assert fragment.count("<div") == fragment.count("</div")
+
+
+def test_scores_show_what_is_observed_apart_from_what_is_certified():
+    audit = em.from_scores(np.arange(100) + 90.0, np.arange(100) * 1.0)
+    fragment = render_scores_fragment(audit)
+    assert f"{audit.auroc:.4g}, observed" in fragment
+    assert "observed 0.91" in fragment
+    assert "100 held in, 100 held out" in fragment
+    assert "95% confidence" in fragment

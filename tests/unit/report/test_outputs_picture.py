@@ -9,8 +9,8 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.picture import pictured_outputs
 from epsilometer.outputs import read_outputs
-from epsilometer.report.figures import outputs_svg
 from epsilometer.report.html import render_html
+from epsilometer.report.outputs_svg import outputs_svg
 from epsilometer.report.panels import outputs_panels
 
 
@@ -90,7 +90,7 @@ def test_the_shaded_bins_are_those_of_the_event():
 
 
 def test_the_loss_picture_of_a_kept_claim_shows_the_claim_and_no_mark():
-    from epsilometer.report.plot_data import loss_panel
+    from epsilometer.report.loss_panel import loss_panel
 
     kept = em.audit(em.zoo.laplace(epsilon=1.0), samples=3000, seed=1)
     panel = loss_panel(kept)

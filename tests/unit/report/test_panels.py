@@ -33,7 +33,7 @@ def test_one_event_gives_a_corner_and_two_pictures(make_result):
 def test_trade_off_is_the_hull_of_the_corner(make_result):
     panel = trade_off(make_result())
     assert not panel.is_log
-    assert panel.seen == (0.05, 0.4)
+    assert panel.observed == (0.05, 0.4)
     at = np.searchsorted(panel.q, 0.0551)
     assert (panel.q[at], panel.certified[at]) == (0.0551, 0.3891)
     assert panel.certified[0] == 0.0
@@ -93,7 +93,7 @@ def test_every_notion_has_both_pictures(make_result, claim, verdict):
         assert panel.description
     found = profile(result)
     assert np.all(np.diff(found.certified) <= 0.0)
-    assert found.least > 0.0
+    assert found.min_delta > 0.0
     if verdict is not None:
         assert np.all(np.diff(found.claimed) <= 1e-12)
 

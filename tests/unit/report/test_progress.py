@@ -66,10 +66,10 @@ def test_short_numbers(value, text):
 
 
 def talk_at_once(monkeypatch):
-    monkeypatch.setattr(progress, "_PULSE", 1e-4)
-    for name in ("_PATIENCE", "_PATIENCE_FOR_LINES", "_BETWEEN_LINES"):
+    monkeypatch.setattr(progress, "_REFRESH_INTERVAL", 1e-4)
+    for name in ("_BAR_DELAY", "_LINE_DELAY", "_LINE_INTERVAL"):
         monkeypatch.setattr(progress, name, 0.0)
-    monkeypatch.setattr(progress, "_SOON", -1.0)
+    monkeypatch.setattr(progress, "_NEARLY_DONE", -1.0)
 
 
 def laplace(dataset, n, rng):
@@ -171,7 +171,7 @@ class TestSignsOfLife:
             bar.end()
 
     def test_in_a_log_of_something_slow(self, monkeypatch):
-        monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.3)
+        monkeypatch.setattr(progress, "_LINE_INTERVAL", 0.3)
         stream = io.StringIO()
         bar = ProgressBar(stream)
         bar.begin(1000)

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import epsilometer as em
-from epsilometer.report.ci import literal
 from epsilometer.report.html import render_html
+from epsilometer.report.regression_tests import literal
 from epsilometer.report.wording import search_rows
 from epsilometer.storage.digests import content_digest
 

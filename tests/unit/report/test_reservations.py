@@ -6,10 +6,12 @@ from xml.etree import ElementTree
 import pytest
 
 import epsilometer as em
-from epsilometer.report.ci import render_junit, render_markdown
 from epsilometer.report.html import render_html
-from epsilometer.report.text import render_fragment, render_text
-from epsilometer.report.wording import recorded_rows, reservations
+from epsilometer.report.junit import render_junit
+from epsilometer.report.markdown import render_markdown
+from epsilometer.report.notebook import render_fragment
+from epsilometer.report.reservations import recorded_rows, reservations
+from epsilometer.report.text import render_text
 from epsilometer.result import Verdict
 
 # The facts, and what is said about them.

@@ -2,9 +2,11 @@
 
 import math
 
+import pandas as pd
+import polars as pl
 import pytest
 
-from epsilometer.report import wording as showing
+from epsilometer.report import formatting as showing
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,22 @@ def test_a_short_value_is_as_python_writes_it():
 )
 def test_only_certainty_is_shown_as_certain(share, text):
     assert showing.percent(share) == text
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_data_frames_are_shown_by_shape_and_columns(library):
+    name = library.__name__
+    frame = library.DataFrame({"age": [30, 40, 50], "city": ["a", "b", "c"]})
+    assert showing.shown(frame) == f"{name}.DataFrame, 3 rows × 2 columns: age, city"
+    wide = library.DataFrame({f"c{number}": [1] for number in range(1000)})
+    assert showing.shown(wide).startswith(f"{name}.DataFrame, 1 row × 1,000 columns: c0, c1,")
+    assert showing.shown(wide).endswith("c7, …")
+    assert showing.shown(library.DataFrame()) == f"{name}.DataFrame, 0 rows × 0 columns"
+    assert showing.shown(frame["age"]) == f"{name}.Series age, 3 values"
+
+
+def test_names_of_columns_are_cleaned_and_cut():
+    frame = pd.DataFrame({"\x1b[31m": [1], "x" * 1000: [2]})
+    text = showing.shown(frame)
+    assert text.isprintable()
+    assert len(text) <= showing.MAX_VALUE_CHARACTERS

@@ -1,16 +1,20 @@
 """The plain text says everything, in words, and nothing that a mechanism could use to mislead."""
 
+import dataclasses
 import math
 import re
 
 import numpy as np
 import pytest
 
+from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import StoredDigest
+from epsilometer.outputs import Event, Partition
+from epsilometer.report.html import render_html
 from epsilometer.report.text import render_text
-from epsilometer.report.wording import RECORDED
+from epsilometer.report.wording import COMPARED_SAMPLES
 from epsilometer.result import Verdict
 
 
@@ -49,11 +53,52 @@ def test_not_refuted_says_what_would_have_been_refuted(make_result):
     assert "Strongest evidence" in text
 
 
-@pytest.mark.parametrize(("detectable", "said"), [(math.inf, True), (None, False)])
-def test_nothing_is_said_of_what_cannot_be_told(make_result, detectable, said):
-    text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=detectable)))
-    assert ("this run could hardly have refuted anything: take more draws" in text) is said
-    assert ("would be seen" in text) is said
+def test_what_is_detectable_is_an_estimate_for_some_leaks(make_result):
+    text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.97, detectable=1.03451)))
+    assert "estimated with planted leaks of simple kinds; other leaks may need more draws" in text
+
+
+def test_nothing_is_said_of_power_that_is_unknown(make_result):
+    text = render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=None))
+    assert "would be seen" not in text
+
+
+def test_too_few_draws_for_the_claim_say_how_many_even_a_perfect_event_needs(make_result):
+    few = (Counts(35, 35), Counts(0, 35))
+    result = make_result(Verdict.NOT_REFUTED, PureDP(8.0), counts=few, detectable=math.inf)
+    result = dataclasses.replace(result, samples_used=(50, 50))
+    text = words(render_text(result))
+    assert "too few draws for ε = 8: even a perfect event needs about 13,000 per side" in text
+    # Of 13,000 draws this audit would take 70 % for the certificate.
+    enough = 9100
+    assert epsilon_lower(Counts(enough, enough), Counts(0, enough), 0.05) > 8.0
+    assert epsilon_lower(Counts(8800, 8800), Counts(0, 8800), 0.05) < 8.0
+
+
+def test_too_few_draws_although_a_perfect_event_would_do(make_result):
+    text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=math.inf)))
+    assert "too few draws: not even the largest of the planted leaks would have been refuted" in text
+
+
+@pytest.mark.parametrize("claim", [ApproxDP(30.0, 1e-6), GaussianDP(100.0), ZCDP(1e6)])
+@pytest.mark.parametrize("samples", [(0, 0), (10, 10)])
+def test_draws_that_nobody_can_make_are_not_asked_for(make_result, claim, samples):
+    result = make_result(Verdict.NOT_REFUTED, claim, bound=0.1, detectable=math.inf)
+    text = words(render_text(dataclasses.replace(result, samples_used=samples)))
+    assert "would be seen too few draws" in text
+
+
+def test_an_empty_event_is_said_to_be_none(make_result):
+    result = make_result(Verdict.NOT_REFUTED)
+    empty = Event(Partition(()), np.array([False]))
+    witness = dataclasses.replace(result.witness, event=empty)
+    finding = dataclasses.replace(result.findings[0], witness=witness)
+    result = dataclasses.replace(result, findings=(finding,))
+    sentence = "no set of outputs was found that distinguishes the inputs"
+    assert f"event {sentence}" in words(render_text(result))
+    page = render_html(result)
+    assert sentence.capitalize() + "." in page
+    assert "the outputs with" not in page
 
 
 def test_inconclusive_shows_the_remarks(make_result):
@@ -96,8 +141,9 @@ def test_the_target_gives_the_command_to_replay(make_result):
     assert "epsilometer replay result.json 'my mod:f' --batch" in words(render_text(make_result(settings=settings)))
 
 
-def test_a_recording_cannot_be_replayed(make_result):
-    settings = {"mechanism": RECORDED, "seed": 1, "left": "l.csv", "right": "r.csv"}
+@pytest.mark.parametrize("recorded", [{"mechanism": COMPARED_SAMPLES}, {"kind": "recorded"}])
+def test_a_recording_cannot_be_replayed(make_result, recorded):
+    settings = {**recorded, "seed": 1, "left": "l.csv", "right": "r.csv"}
     text = words(render_text(make_result(settings=settings)))
     assert "the recorded mechanism violates" in text
     assert "recorded in l.csv" in text
