@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+
 def package_version() -> str:
     """The installed version of Epsilometer."""
     try:

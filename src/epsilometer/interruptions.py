@@ -1,4 +1,4 @@
-"""Whose exception is it? What a signal handler of the caller raises is never taken for the mechanism's own error.
+"""Distinguishes exceptions of the caller's signal handlers from the mechanism's own errors.
 
 A handler runs between two instructions of whatever the main thread is doing, so its exception seems
 to come from there: from the mechanism (whose errors are refusals of an input), or from our own code
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# Signals that can have a handler.
 _SIGNALS = tuple(sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}))
 
 
@@ -44,13 +45,13 @@ class _Relay:
             raise
 
 
-class _MainThread:
+class _MainThreadState:
     """The state of the main thread, the only one that runs handlers.
 
     Attributes:
         depth: how many `callers_handlers_relayed` are open.
         mechanisms: how many mechanisms are drawing (one that audits another one makes two).
-        relays: the signals whose handlers were replaced.
+        relays: by signal, what has replaced its handler.
         before: the handlers of all signals, as the caller had them.
         raised: what the caller's handlers raised since the outermost context was opened.
         of_mechanisms: handlers that appeared while a mechanism was drawing.
@@ -79,7 +80,7 @@ class _MainThread:
             self.relays[number] = relay
 
     def uninstall(self) -> None:
-        """Puts the caller's handlers back, and notes whose the others are."""
+        """Puts the caller's handlers back, and remembers those that mechanisms installed."""
         for number in _SIGNALS:
             handler = signal.getsignal(number)
             if number in self.relays and handler is self.relays[number]:
@@ -91,17 +92,20 @@ class _MainThread:
         self.raised.clear()
 
 
-_main = _MainThread()
+_main = _MainThreadState()
 
 
-def _is_main() -> bool:
+def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def callers_handlers_relayed() -> Iterator[None]:
-    """Around an audit, or a part of one: what the caller's handlers raise leaves it unchanged, as the same object."""
-    if not _is_main():
+    """Relays the caller's handlers around an audit, or a part of one.
+
+    What they raise leaves the context unchanged, as the same object.
+    """
+    if not _is_main_thread():
         yield
         return
     is_outermost = _main.depth == 0
@@ -111,12 +115,12 @@ def callers_handlers_relayed() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        found = callers_error(error)
-        if found is None or found is error:
+        callers = callers_error(error)
+        if callers is None or callers is error:
             raise
-        if not is_outermost and isinstance(found, Exception):
-            raise CallerRaised(found) from None
-        raise found from found.__cause__
+        if not is_outermost and isinstance(callers, Exception):
+            raise CallerRaised(callers) from None
+        raise callers from callers.__cause__
     finally:
         _main.depth -= 1
         if is_outermost:
@@ -125,8 +129,11 @@ def callers_handlers_relayed() -> Iterator[None]:
 
 @contextmanager
 def mechanism_runs() -> Iterator[None]:
-    """Around a call of a mechanism: there, the caller's exceptions are raised as they are, and may be caught."""
-    if not _is_main():
+    """Marks a call of a mechanism.
+
+    In it, the exceptions of the caller's handlers are raised as they are, and may be caught.
+    """
+    if not _is_main_thread():
         yield
         return
     _main.mechanisms += 1
@@ -137,26 +144,32 @@ def mechanism_runs() -> Iterator[None]:
 
 
 def callers_error(error: BaseException) -> BaseException | None:
-    """What a handler of the caller raised, if an error is that, or was raised because of it."""
+    """Returns what a handler of the caller raised, if an error is that or stems from it.
+
+    None if the error has nothing to do with a handler of the caller.
+    """
     if isinstance(error, CallerRaised):
         return error.error
-    if not _main.raised or not _is_main():
+    if not _main.raised or not _is_main_thread():
         return None
     pending: list[BaseException | None] = [error]
-    seen: list[BaseException] = []
+    examined: list[BaseException] = []
     while pending:
-        each = pending.pop()
-        if each is None or any(each is known for known in seen):
+        candidate = pending.pop()
+        if candidate is None or any(candidate is known for known in examined):
             continue
-        if any(each is raised for raised in _main.raised):
-            return each
-        seen.append(each)
-        pending += [each.__context__, each.__cause__]
+        if any(candidate is raised for raised in _main.raised):
+            return candidate
+        examined.append(candidate)
+        pending += [candidate.__context__, candidate.__cause__]
     return None
 
 
 def pass_on(error: BaseException) -> None:
-    """Raises what a handler of the caller raised, if an error stems from it: for code that would swallow it."""
-    found = callers_error(error)
-    if found is not None:
-        raise CallerRaised(found) from None
+    """Raises what a handler of the caller raised, if an error stems from it.
+
+    For code that would swallow the error otherwise.
+    """
+    callers = callers_error(error)
+    if callers is not None:
+        raise CallerRaised(callers) from None

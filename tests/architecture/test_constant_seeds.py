@@ -47,7 +47,7 @@ ALLOWED = {
     "epsilometer/auditing/planning.py: default_rng()": "a few draws that are timed and thrown away",
     "epsilometer/cli/demo.py: seed=_SEED": "the demonstration shows every reader the same numbers",
     "epsilometer/cli/reproduce.py: seed=0": "figures of the papers, which come out the same for every reader",
-    "epsilometer/engine/health.py: default_rng(0)": (
+    "epsilometer/engine/repetition_checks.py: default_rng(0)": (
         "an order in which to look at exchangeable draws: a fixed one is as valid as a random one, "
         "and the check has its false alarm over the draws alone"
     ),

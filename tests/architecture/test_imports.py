@@ -67,7 +67,7 @@ AT_WORK = sorted(path for path in PACKAGE.rglob("*.py") if "testing" not in path
 
 
 # Work that we have packed ourselves, in the worker that runs it, and its answer: a worker runs our code anyway.
-TRAVELLING = {PACKAGE / "engine" / "parcels.py", PACKAGE / "engine" / "local_worker.py"}
+TRAVELLING = {PACKAGE / "engine" / "task_serialization.py", PACKAGE / "engine" / "local_worker.py"}
 
 
 @pytest.mark.parametrize("path", AT_WORK, ids=lambda path: path.relative_to(PACKAGE).as_posix())

@@ -19,7 +19,7 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import Phase, open_runner
 from epsilometer.engine.clusters import DaskPool
-from epsilometer.engine.parcels import Fault
+from epsilometer.engine.task_serialization import Fault
 
 HOST = "127.0.0.1"
 # Without a dashboard Dask still serves pages about itself, and by default to everybody.

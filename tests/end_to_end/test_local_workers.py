@@ -15,7 +15,7 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import local_pool, open_runner
 from epsilometer.engine.local_pool import LocalPool
-from epsilometer.engine.parcels import Fault, open_answer, pack
+from epsilometer.engine.task_serialization import Fault, open_answer, pack
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals and forks")
 # The stress test takes some ten seconds; this many times as long on request (see tests/README.md).

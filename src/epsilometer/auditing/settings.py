@@ -104,7 +104,7 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
         seed = stored_seed(config.checkpoint)
     deadline = None
     if config.max_seconds is not None:
-        deadline = Deadline(config.max_seconds)
+        deadline = Deadline(config.max_seconds, may_exit_process=may_exit_process)
     settings = Settings(
         samples=_check_samples(config.samples),
         confidence=check_confidence(config.confidence),

@@ -1,11 +1,31 @@
 """Draws samples: chunks and their seeds, and where they run."""
 
-from epsilometer.engine.chunks import Fingerprints, Folded, Journal, Phase, check_seed, chunk_rng
-from epsilometer.engine.parcels import Deadline, OutOfTime
+from epsilometer.engine.deadlines import Deadline, OutOfTime
+from epsilometer.engine.drawing import Chunk
+from epsilometer.engine.fingerprints import Fingerprints
+from epsilometer.engine.folding import Folded
+from epsilometer.engine.journal import Journal
+from epsilometer.engine.progress import NoProgress, Progress, watched
 from epsilometer.engine.runners import Runner, SerialRunner, engine_name, open_runner
-from epsilometer.engine.sampler import Chunk, NoProgress, Progress, Sampler, watched
+from epsilometer.engine.sampler import Sampler
+from epsilometer.engine.seeds import Phase, check_seed, chunk_rng
 
 __all__ = [
-    "Chunk", "Deadline", "Fingerprints", "Folded", "Journal", "NoProgress", "OutOfTime", "Phase", "Progress", "Runner",
-    "Sampler", "SerialRunner", "check_seed", "chunk_rng", "engine_name", "open_runner", "watched",
-]  # fmt: skip
+    "Chunk",
+    "Deadline",
+    "Fingerprints",
+    "Folded",
+    "Journal",
+    "NoProgress",
+    "OutOfTime",
+    "Phase",
+    "Progress",
+    "Runner",
+    "Sampler",
+    "SerialRunner",
+    "check_seed",
+    "chunk_rng",
+    "engine_name",
+    "open_runner",
+    "watched",
+]

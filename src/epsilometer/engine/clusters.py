@@ -9,62 +9,77 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
-from epsilometer.engine.parcels import Deadline, Fault, run_parcel
+from epsilometer.engine.deadlines import Deadline
+from epsilometer.engine.task_serialization import Fault, run_parcel
 from epsilometer.errors import EngineError, InputError
 
-# A scheduler that does not answer within this time counts as absent.
+# A scheduler that does not answer within so many seconds counts as absent.
 _CONNECT_SECONDS = 5
-# Workers may take this long to start or restart.
+# Seconds that workers may take to start or restart.
 _WORKER_SECONDS = 60
-# How often a long wait checks that there are still workers.
+# Seconds after which a long wait checks that there are still workers.
 _PULSE_SECONDS = 5
+# Seconds between two looks whether workers have come.
+_WORKER_POLL_SECONDS = 0.1
+# Seconds that a wait lasts at least: a shorter one would miss an answer that is there.
+_SHORTEST_WAIT = 0.01
 
 
 class DaskPool:
-    """A scheduler and its workers. Dask itself runs a task again when its worker dies, a few times.
+    """A Dask scheduler and its workers.
+
+    Dask itself runs a task again when its worker dies, a few times.
 
     Attributes:
-        counts_begun: whether tasks tell the scheduler that they begin, so that one that began
+        counts_begun: whether tasks report to the scheduler that they begin, so that one that began
             before is noticed. That takes two messages per task, and is wanted where a second run
             has another result.
     """
 
     def __init__(self, engine: Any) -> None:
-        is_address = isinstance(engine, str)
-        self.address = (
-            engine.replace("dask://", "tcp://", 1) if is_address else engine.scheduler.address
-        )
-        self.asked = f"engine={engine!r}" if is_address else f"engine=Client({self.address!r})"
-        self._given = None if is_address else engine
+        if isinstance(engine, str):
+            self.address = engine.replace("dask://", "tcp://", 1)
+            self.asked = f"engine={engine!r}"
+            self._given_client = None
+        else:
+            self.address = engine.scheduler.address
+            self.asked = f"engine=Client({self.address!r})"
+            self._given_client = engine
         self._client: Any = None
         self._was_open = False
         self.counts_begun = False
+        # By the name of the task: its future, its answer once it was fetched, and whether Dask ran
+        # it again.
         self._out: dict[str, Any] = {}
-        self._answers: dict[str, tuple[bytes, bool]] = {}
-        self._again: set[str] = set()
+        self._answers: dict[str, _Answer] = {}
+        self._ran_again: set[str] = set()
         self._numbers = count()
         self._name = f"epsilometer-{uuid4().hex}"
 
     def open(self) -> int:
         """Connects and waits for workers."""
         if self._client is None:
-            self._client = self._given or self._connect()
+            self._client = self._given_client or self._connect()
             self._was_open = True
         self._check_alive()
         deadline = time.monotonic() + _WORKER_SECONDS
-        while not (threads := int(sum(self._guarded(self._client.nthreads).values()))):
+        while True:
+            threads_by_worker = self._guarded(self._client.nthreads)
+            n_threads = int(sum(threads_by_worker.values()))
+            if n_threads:
+                return n_threads
             if time.monotonic() > deadline:
                 hint = f"start some with: dask worker {self.address}"
                 raise EngineError(f"{self.asked}: the scheduler has no workers; {hint}")
-            time.sleep(0.1)
-        return threads
+            time.sleep(_WORKER_POLL_SECONDS)
 
     def ship(self, key: str, content: bytes) -> Any:
-        """A task that brings the parcel; workers get it from one another, and Dask repeats it when it is lost.
+        """Submits a task that brings the packed work, and returns its future.
 
+        Workers get the result from one another, and Dask repeats the task when it is lost.
         Scattered data would be lost with its worker, and sending it to all workers hangs if one
         dies meanwhile.
         """
@@ -72,11 +87,15 @@ class DaskPool:
         return self._guarded(lambda: self._client.submit(bytes, content, key=name, pure=False))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
-        """A Dask future. Every try has its own name, or Dask would return the answer of an earlier one."""
+        """Submits a task, and returns its Dask future.
+
+        Every try has its own name, or Dask would return the answer of an earlier one.
+        """
         name = f"{self._name}-{next(self._numbers)}"
-        told = name if self.counts_begun else None
+        counted_as = name if self.counts_begun else None
+        arguments = (key, shipped, task, counted_as)
         ticket = self._guarded(
-            lambda: self._client.submit(_run_here, key, shipped, task, told, key=name, pure=False)
+            lambda: self._client.submit(_run_here, *arguments, key=name, pure=False)
         )
         self._out[name] = ticket
         return ticket
@@ -85,55 +104,63 @@ class DaskPool:
         """Waits for the future, as long as there is somebody to do the work."""
         self._out.pop(ticket.key, None)
         if ticket.key in self._answers:
-            return self._noted(ticket, *self._answers.pop(ticket.key))
+            return self._open(ticket, self._answers.pop(ticket.key))
         while True:
-            seconds = (
-                _PULSE_SECONDS
-                if deadline is None
-                else min(_PULSE_SECONDS, max(deadline.left, 0.01))
-            )
+            seconds: float = _PULSE_SECONDS
+            if deadline is not None:
+                seconds = min(seconds, max(deadline.left, _SHORTEST_WAIT))
             try:
-                answer = self._noted(
-                    ticket, *self._guarded(lambda seconds=seconds: ticket.result(timeout=seconds))
-                )
+                answer = self._guarded(partial(ticket.result, timeout=seconds))
                 break
             except _StillWaiting:
                 if deadline is not None and deadline.left <= 0.0:
                     return None
                 self.open()
+        content = self._open(ticket, answer)
         # Fetches all other ready answers as well: one takes as long as many.
-        ready = {name: each for name, each in self._out.items() if each.status == "finished"}
+        ready = {name: future for name, future in self._out.items() if future.status == "finished"}
         with suppress(Fault):  # whatever it is will show up again with a later task
             self._answers |= self._guarded(lambda: self._client.gather(ready))
-            self._out = {name: each for name, each in self._out.items() if name not in ready}
-        return answer
+            for name in ready:
+                del self._out[name]
+        return content
 
-    def _noted(self, ticket: Any, answer: bytes, began_before: bool) -> bytes:
-        if began_before:
-            self._again.add(ticket.key)
-        return answer
+    def _open(self, ticket: Any, answer: "_Answer") -> bytes:
+        """Returns the content of an answer, and remembers whether the task was run again."""
+        if answer.began_before:
+            self._ran_again.add(ticket.key)
+        return answer.content
 
     def ran_again(self, ticket: Any) -> bool:
-        """Whether Dask ran a task again before it was answered; asked once, after its answer was collected."""
-        is_again = ticket.key in self._again
-        self._again.discard(ticket.key)
-        return is_again
+        """Returns whether Dask ran a task again before it was answered.
+
+        To be asked once, after the answer was collected.
+        """
+        ran_again = ticket.key in self._ran_again
+        self._ran_again.discard(ticket.key)
+        return ran_again
 
     def end_running(self, tickets: Iterable[Any]) -> None:
-        """Has the nannies of the workers that are busy with them start new ones; Dask cannot end a task."""
-        ours = {ticket.key for ticket in tickets}
-        processing = self._guarded(self._client.processing)
-        busy = [worker for worker, keys in processing.items() if ours.intersection(map(str, keys))]
+        """Restarts the workers that are busy with these tasks, since Dask cannot end a task."""
+        our_keys = {ticket.key for ticket in tickets}
+        keys_by_worker = self._guarded(self._client.processing)
+        busy = [
+            worker
+            for worker, keys in keys_by_worker.items()
+            if our_keys.intersection(map(str, keys))
+        ]
         self.cancel(tickets)  # first, or the next worker would begin them
         for worker in busy:
-            # one without a nanny (in this process, say) cannot be ended by anybody
+            restart = partial(self._client.restart_workers, [worker], timeout=_CONNECT_SECONDS)
+            # A worker without a nanny (in this process, say) cannot be ended by anybody.
             with suppress(Fault):
-                self._guarded(
-                    partial(self._client.restart_workers, [worker], timeout=_CONNECT_SECONDS)
-                )
+                self._guarded(restart)
 
     def has_answer(self, ticket: Any) -> bool:
-        """Only answers that were fetched: others stay with the workers until they are collected."""
+        """Returns whether the answer was fetched.
+
+        Others stay with the workers until they are collected.
+        """
         return ticket.key in self._answers
 
     def drop(self) -> None:
@@ -150,14 +177,14 @@ class DaskPool:
             self._guarded(lambda: self._client.cancel(waiting))
 
     def withdraw(self, shipped: Any) -> None:
-        """Nothing to do: Dask forgets tasks whose futures are gone."""
+        """Releases the future: Dask forgets tasks whose futures are gone."""
         shipped.release()
 
     def close(self) -> None:
         """Ends a connection that was made here; a client that was given stays open."""
         client = self._client
         self._client = None
-        if client is not None and client is not self._given:
+        if client is not None and client is not self._given_client:
             client.close(timeout=_CONNECT_SECONDS)
 
     def _connect(self) -> Any:
@@ -184,13 +211,12 @@ class DaskPool:
         try:
             return action()
         except KilledWorker as error:
-            raise Fault(
-                f"workers died, too often for Dask: {error}".split("\n")[0], is_final=True
-            ) from error
+            reason = f"workers died, too often for Dask: {error}".split("\n")[0]
+            raise Fault(reason, is_final=True) from error
         except ImportError as error:
-            hint = "install the same packages for them as here"
             raise EngineError(
-                f"{self.asked}: the workers cannot import {error.name}; {hint}"
+                f"{self.asked}: the workers cannot import {error.name}; "
+                "install the same packages for them as here"
             ) from error
         except TimeoutError as error:
             self._check_alive()
@@ -206,22 +232,36 @@ class _StillWaiting(Fault):
     """Nothing came yet: a fault only for callers that cannot wait."""
 
 
-def _run_here(key: str, content: bytes, task: Any, name: str | None) -> tuple[bytes, bool]:
-    """Does one task in a worker, which has the parcel already.
+class _Answer(NamedTuple):
+    """The answer of a task that ran on a Dask worker.
+
+    Attributes:
+        content: what `run_parcel` returned.
+        began_before: whether the task had begun before, in a worker that died or lost what it had.
+    """
+
+    content: bytes
+    began_before: bool
+
+
+def _run_here(key: str, content: bytes, task: Any, name: str | None) -> _Answer:
+    """Does one task in a worker, which has the packed work already.
 
     Args:
+        key: of the packed work.
+        content: the packed work.
+        task: what the work is called with.
         name: of the task, if the scheduler is to know that it has begun.
-
-    Returns:
-        The answer, and whether the task had begun before, in a worker that died or lost what it
-        had.
     """
     began_before = name is not None and _began_before(name)
-    return run_parcel(key, lambda: content, task), began_before
+    return _Answer(content=run_parcel(key, lambda: content, task), began_before=began_before)
 
 
 def _began_before(name: str) -> bool:
-    """Whether a task has begun before; from now on it has. Through the worker's own connection to the scheduler."""
+    """Returns whether a task has begun before, and notes that it has begun now.
+
+    The scheduler keeps the note; it is reached through the worker's own connection.
+    """
     from distributed import get_worker
     from distributed.utils import sync
 
@@ -244,7 +284,8 @@ class RayPool:
     def __init__(self, engine: str) -> None:
         self.engine = engine
         self.asked = f"engine={engine!r}"
-        self._is_ours = self._was_open = False
+        self._is_ours = False
+        self._was_open = False
         self._run: Any = None
 
     @cached_property
@@ -256,26 +297,34 @@ class RayPool:
         """Connects and counts the cores of the cluster."""
         if not self._ray.is_initialized():
             self._connect()
-            self._is_ours = self._was_open = True
+            self._is_ours = True
+            self._was_open = True
         elif not self._is_ours and self.engine != "ray://auto":
-            problem = "the program is connected to a Ray cluster already"
-            raise InputError(f"{self.asked}: {problem}; use engine='ray://auto'")
+            raise InputError(
+                f"{self.asked}: the program is connected to a Ray cluster already; "
+                "use engine='ray://auto'"
+            )
         if self._run is None:
             # Retries are counted in one place: in `PoolRunner`.
             self._run = self._ray.remote(max_retries=0, num_cpus=1)(run_parcel)
-        return max(1, int(self._guarded(self._ray.cluster_resources).get("CPU", 1)))
+        resources = self._guarded(self._ray.cluster_resources)
+        return max(1, int(resources.get("CPU", 1)))
 
     def ship(self, key: str, content: bytes) -> Any:
-        """Puts the parcel into the object store."""
+        """Puts the packed work into the object store."""
         return self._guarded(lambda: self._ray.put(content))
 
     def submit(self, key: str, shipped: Any, task: Any) -> Any:
-        """A Ray reference. The parcel's own reference is wrapped, so that a worker fetches it only once."""
-        return self._guarded(lambda: self._run.remote(key, partial(_fetch, [shipped]), task))
+        """Submits a task, and returns its Ray reference.
+
+        The reference of the packed work is wrapped, so that a worker fetches it only once.
+        """
+        fetch = partial(_fetch, [shipped])
+        return self._guarded(lambda: self._run.remote(key, fetch, task))
 
     def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
         """Waits for the answer."""
-        seconds = None if deadline is None else max(deadline.left, 0.01)
+        seconds = None if deadline is None else max(deadline.left, _SHORTEST_WAIT)
         try:
             answer: bytes = self._guarded(lambda: self._ray.get(ticket, timeout=seconds))
         except Fault as fault:
@@ -285,12 +334,12 @@ class RayPool:
         return answer
 
     def end_running(self, tickets: Iterable[Any]) -> None:
-        """By force: Ray then ends the process of the worker."""
+        """Cancels tasks by force: Ray then ends the process of the worker."""
         for ticket in tickets:
             self._guarded(partial(self._ray.cancel, ticket, force=True))
 
     def has_answer(self, ticket: Any) -> bool:
-        """Answers stay in the cluster until they are collected."""
+        """Returns False: answers stay in the cluster until they are collected."""
         return False
 
     def drop(self) -> None:
@@ -306,7 +355,7 @@ class RayPool:
                 self._guarded(partial(self._ray.cancel, ticket, force=False))
 
     def withdraw(self, shipped: Any) -> None:
-        """Nothing to do: Ray forgets objects without a reference, and the dispatch holds the last one."""
+        """No-op: Ray forgets objects without a reference, and the dispatch holds the last one."""
 
     def close(self) -> None:
         """Ends a connection that was made here."""
@@ -314,26 +363,26 @@ class RayPool:
             self.drop()
 
     def _connect(self) -> None:
-        place = self.engine.removeprefix("ray://")
+        address = self.engine.removeprefix("ray://")
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
         try:
-            if place == "auto":
+            if address == "auto":
                 self._ray.init(address="auto", **quiet)
             else:
-                host, _, port = place.rpartition(":")
+                host, _, port = address.rpartition(":")
                 if not port.isdecimal():
-                    raise ValueError(f"{place!r} is not host:port")
+                    raise ValueError(f"{address!r} is not host:port")
                 # Is anybody listening? Ray itself would try for half a minute.
-                socket.create_connection(
-                    (host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS
-                ).close()
+                listener = (host.strip("[]"), int(port))
+                socket.create_connection(listener, timeout=_CONNECT_SECONDS).close()
                 _join(self.engine, quiet)
         except (OSError, ValueError, RuntimeError) as error:
             if self._was_open:  # a cluster that went away may come back
                 raise Fault(f"the cluster is gone: {error}", engine_lost=True) from error
-            hint = "ray start --head, and give the port of its client server (10001 unless set otherwise)"
             raise EngineError(
-                f"{self.asked}: no Ray cluster answers ({error}); start one with: {hint}"
+                f"{self.asked}: no Ray cluster answers ({error}); start one with: "
+                "ray start --head, and give the port of its client server "
+                "(10001 unless set otherwise)"
             ) from error
 
     def _guarded(self, action: Any) -> Any:
@@ -343,28 +392,32 @@ class RayPool:
         except Exception as error:  # our work never raises, so this is Ray's
             # The cluster cannot be reached; the remote client has errors of its own for that.
             grpc = sys.modules.get("grpc")
-            broken = (ConnectionError,) if grpc is None else (ConnectionError, grpc.RpcError)
-            is_lost = isinstance(error, broken) or not self._ray.is_initialized()
-            raise Fault(
-                f"{type(error).__name__}: {error}".split("\n")[0], engine_lost=is_lost
-            ) from error
+            is_connection_error = isinstance(error, ConnectionError) or (
+                grpc is not None and isinstance(error, grpc.RpcError)
+            )
+            is_lost = is_connection_error or not self._ray.is_initialized()
+            reason = f"{type(error).__name__}: {error}".split("\n")[0]
+            raise Fault(reason, engine_lost=is_lost) from error
 
 
 def _fetch(wrapped: list[Any]) -> bytes:
-    """The content of a parcel, in a worker."""
+    """Fetches the packed work, in a worker."""
     import ray
 
     return bytes(ray.get(wrapped[0]))
 
 
 def _join(address: str, settings: dict[str, Any]) -> None:
-    """Connects from outside, in several tries: a busy head may give up on its client server after half a minute."""
+    """Connects from outside, in several tries.
+
+    A busy head may give up on its client server after half a minute.
+    """
     import ray
 
-    for left in reversed(range(_JOIN_TRIES)):
+    for tries_left in reversed(range(_JOIN_TRIES)):
         try:
             ray.init(address=address, **settings)
             return
         except ConnectionAbortedError:
-            if not left:
+            if not tries_left:
                 raise

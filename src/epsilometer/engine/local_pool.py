@@ -13,14 +13,15 @@ from functools import partial
 from itertools import count
 
 import epsilometer.engine.local_worker as local_worker
-from epsilometer.engine.parcels import Deadline, Fault, run_parcel
+from epsilometer.engine.deadlines import Deadline
+from epsilometer.engine.task_serialization import Fault, run_parcel
 
-# How long to wait for answers before checking on the workers.
+# Seconds to wait for answers before checking on the workers.
 _PULSE_SECONDS = 1.0
 # Tasks per worker: one that runs and one to begin right after it. More could not be cancelled.
 _TASKS_PER_WORKER = 2
 # A warm worker may still be busy with abandoned work of an earlier audit. Waiting for it longer
-# than this costs more than starting another one.
+# than so many seconds costs more than starting another one.
 _PATIENCE_SECONDS = 0.5
 # Where numerical libraries read how many threads they may start.
 _THREAD_VARIABLES = (
@@ -30,6 +31,7 @@ _THREAD_VARIABLES = (
     "BLIS_NUM_THREADS",
 )
 
+# Every worker of this process; those that wait for the next audit; and the lock on both.
 _all: weakref.WeakSet[local_worker.Worker] = weakref.WeakSet()
 _warm: list[local_worker.Worker] = []
 _lock = threading.RLock()
@@ -50,7 +52,7 @@ class LocalPool:
         self._waiting: deque[local_worker.Ticket] = deque()
         self._numbers = count(1)
         self._owner = os.getpid()
-        self._looked = 0.0
+        self._last_check = 0.0
         weakref.finalize(self, _check_in, self._workers, jobs).atexit = False
 
     def open(self) -> int:
@@ -68,22 +70,23 @@ class LocalPool:
         return self.jobs
 
     def ship(self, key: str, content: bytes) -> str:
-        """Goes to every worker through its own channel: no file, which would outlive a program that is killed."""
-        message = pickle.dumps(
-            (local_worker.hold_parcel, key, content), protocol=pickle.HIGHEST_PROTOCOL
-        )
+        """Sends the packed work to every worker through its own channel.
+
+        A file would outlive a program that is killed.
+        """
+        order = (local_worker.hold_parcel, key, content)
+        message = pickle.dumps(order, protocol=pickle.HIGHEST_PROTOCOL)
         for worker in self._workers:
             worker.send(message)
         return key
 
     def submit(self, key: str, shipped: str, task: object) -> local_worker.Ticket:
-        """Waits in line for a worker."""
+        """Puts a task in line for a worker."""
         import cloudpickle
 
         work = (run_parcel, key, partial(local_worker.fetch_held, shipped), task)
-        ticket = local_worker.Ticket(
-            next(self._numbers), cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL)
-        )
+        message = cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL)
+        ticket = local_worker.Ticket(number=next(self._numbers), message=message)
         self._waiting.append(ticket)
         self._exchange(0.0)
         return ticket
@@ -92,7 +95,7 @@ class LocalPool:
         self, ticket: local_worker.Ticket, deadline: Deadline | None = None
     ) -> bytes | None:
         """Waits for an answer, as long as there is somebody to give it."""
-        # an answer that is here already is taken; who died is told by the next wait
+        # An answer that is here already is taken; a death is reported by the next wait.
         with suppress(Fault):
             self._exchange(0.0)
         while ticket.answer is None:
@@ -100,21 +103,22 @@ class LocalPool:
                 raise Fault("the worker processes were ended", engine_lost=True)
             if deadline is not None and deadline.left <= 0.0:
                 return None
-            self._exchange(
-                _PULSE_SECONDS if deadline is None else min(_PULSE_SECONDS, deadline.left)
-            )
+            seconds = _PULSE_SECONDS
+            if deadline is not None:
+                seconds = min(seconds, deadline.left)
+            self._exchange(seconds)
         return ticket.answer
 
     def end_running(self, tickets: Iterable[local_worker.Ticket]) -> None:
-        """All of them: what the others have to do is not wanted either."""
+        """Ends all workers: what the others have to do is not wanted either."""
         self.drop()
 
     def may_have_begun(self, ticket: local_worker.Ticket) -> bool:
-        """Whether a worker has the task; others wait for one."""
+        """Returns whether a worker has the task; other tasks wait for a worker."""
         return ticket.is_given
 
     def has_answer(self, ticket: local_worker.Ticket) -> bool:
-        """Whether the answer came before the processes were lost."""
+        """Returns whether the answer came before the processes were lost."""
         return ticket.answer is not None
 
     def drop(self) -> None:
@@ -124,14 +128,17 @@ class LocalPool:
         local_worker.end_all(workers)
 
     def cancel(self, tickets: Iterable[local_worker.Ticket]) -> None:
-        """Running tasks finish and are forgotten; others never begin, except one per worker."""
+        """Drops tasks. Running ones finish and are forgotten; others never begin.
+
+        One task per worker may begin nevertheless: the worker has it already.
+        """
         unwanted = set(tickets)
         for ticket in unwanted:
             ticket.is_lost = True
         self._waiting = deque(ticket for ticket in self._waiting if ticket not in unwanted)
 
     def withdraw(self, shipped: str) -> None:
-        """The next parcel takes its place, and at the end of the audit nothing does."""
+        """No-op: the next packed work takes its place, and at the end of the audit nothing does."""
 
     def close(self) -> None:
         """Leaves the processes warm for the next audit."""
@@ -151,11 +158,10 @@ class LocalPool:
         try:
             self._hand_out()
             deaths = local_worker.exchange(self._workers, seconds)
-            if time.monotonic() - self._looked >= _PULSE_SECONDS:
-                self._looked = time.monotonic()
-                deaths += [
-                    death for worker in self._workers for death in local_worker.caught(worker.look)
-                ]
+            if time.monotonic() - self._last_check >= _PULSE_SECONDS:
+                self._last_check = time.monotonic()
+                for worker in self._workers:
+                    deaths += local_worker.caught(worker.look)
             self._hand_out()
         except BaseException:  # Ctrl-C may have cut a message in two
             self.drop()
@@ -164,18 +170,20 @@ class LocalPool:
             raise Fault(str(deaths[0]), engine_lost=True)
 
     def _hand_out(self) -> None:
+        """Gives waiting tasks to the workers with the fewest tasks."""
         while self._waiting:
-            worker = min(self._workers, key=lambda each: len(each.out))
+            worker = min(self._workers, key=lambda candidate: len(candidate.out))
             if len(worker.out) >= _TASKS_PER_WORKER:
                 return
             worker.give(self._waiting.popleft())
 
     def _forget(self) -> None:
-        for ticket in (
-            *self._waiting,
-            *(ticket for worker in self._workers for ticket in worker.out),
-        ):
+        """Lets go of all workers and tasks."""
+        for ticket in self._waiting:
             ticket.is_lost = True
+        for worker in self._workers:
+            for ticket in worker.out:
+                ticket.is_lost = True
         self._workers.clear()
         self._waiting.clear()
 
@@ -192,26 +200,35 @@ def _check_out(workers: list[local_worker.Worker], jobs: int) -> None:
     for worker in fitting:
         # Only one that lives and has nothing left to do is ready.
         deaths = local_worker.exchange([worker], 0.0) or local_worker.caught(worker.look)
-        while worker.out and not deaths and (left := deadline - time.monotonic()) > 0:
-            deaths = local_worker.exchange([worker], left)
+        while worker.out and not deaths:
+            seconds_left = deadline - time.monotonic()
+            if seconds_left <= 0:
+                break
+            deaths = local_worker.exchange([worker], seconds_left)
         if not worker.out and not deaths:
-            worker.order(local_worker.settle, *local_worker.surroundings())
+            folder, search_path = local_worker.surroundings()
+            worker.order(local_worker.settle, folder, search_path)
             workers.append(worker)
         else:
             local_worker.end_all([worker])
     while len(workers) < jobs:
-        workers.append(local_worker.Worker(limits))
-        _all.add(workers[-1])
+        worker = local_worker.Worker(limits)
+        workers.append(worker)
+        _all.add(worker)
 
 
 def _check_in(workers: list[local_worker.Worker], jobs: int) -> None:
-    """Keeps as many workers warm as were used last, and ends others: of a dead one, what it has forked."""
+    """Keeps as many workers warm as were used last, and ends the others.
+
+    Ending a dead one ends what it has forked.
+    """
     dead = [worker for worker in workers if worker.process.poll() is not None]
     alive = [worker for worker in workers if worker not in dead]
     for worker in alive:
         worker.order(local_worker.forget_work)
     with _lock:
-        surplus = _warm[: max(0, len(_warm) + len(alive) - jobs)]
+        n_surplus = max(0, len(_warm) + len(alive) - jobs)
+        surplus = _warm[:n_surplus]
         _warm[:] = [*_warm[len(surplus) :], *alive]
     workers.clear()
     local_worker.end_all([*surplus, *dead])
@@ -219,13 +236,14 @@ def _check_in(workers: list[local_worker.Worker], jobs: int) -> None:
 
 @atexit.register
 def _end_all() -> None:
+    """Ends all workers when the program ends."""
     with _lock:
         local_worker.end_all(list(_all))
         _warm.clear()
 
 
 def _leave_all() -> None:
-    """A fork of this process has no workers, and must not end ours when it ends."""
+    """Forgets all workers in a fork of this process, which must not end ours when it ends."""
     global _lock
     _lock = threading.RLock()  # another thread may have held it at the fork
     for worker in list(_all):

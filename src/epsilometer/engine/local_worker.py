@@ -24,24 +24,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
-from epsilometer.engine.parcels import run_parcel
+from epsilometer.engine.task_serialization import run_parcel
 
 # Before every message: the number of its task, 0 for an order without an answer, and how many bytes
 # follow.
 _HEADER = struct.Struct("!QQ")
-_PIECE = 1 << 20
-# How often a worker looks whether its program is still there, if a fork of the program keeps its
-# channel open.
+# Bytes that are sent or received at a time.
+_BUFFER_SIZE = 1 << 20
+# Seconds after which a worker looks whether its program is still there, if a fork of the program
+# keeps its channel open.
 _WATCH_SECONDS = 1.0
-# So long may a worker take to end by itself. One that holds the interpreter's lock, or was stopped,
-# does not.
+# Seconds that a worker may take to end by itself. One that holds the interpreter's lock, or was
+# stopped, does not end.
 _GRACE_SECONDS = 1.0
-# How long to wait for the end of a killed process.
+# Seconds to wait for the end of a killed process.
 _END_SECONDS = 10.0
 # A worker found stopped (SIGSTOP, a debugger) in this many checks in a row is given up. Ctrl-Z
 # stops this process too, which checks again only after everything has been resumed.
 _STOPPED_LOOKS = 5
-# The whole program of a worker. Search path and arguments are those of the parent, as with
+# The program of a worker. Search path and arguments are those of the parent, as with
 # multiprocessing.
 _PROGRAM = (
     "import json, sys; sys.path[:], sys.argv[:], channel, parent = json.loads(sys.argv[1]); "
@@ -97,21 +98,23 @@ class Worker:
         self.send(ticket.message, ticket.number)
 
     def order(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Has something done that wants no answer, after the tasks that it has."""
+        """Has the worker do something that wants no answer, after the tasks that it has."""
         self.send(pickle.dumps((function, *arguments)))
 
     def send(self, message: bytes, number: int = 0) -> None:
         """Sends a message; without a number it is an order."""
-        self.outgoing += memoryview(_HEADER.pack(number, len(message))), memoryview(message)
+        header = _HEADER.pack(number, len(message))
+        self.outgoing.append(memoryview(header))
+        self.outgoing.append(memoryview(message))
         self.write()
 
     def write(self) -> None:
         """Sends as much as the worker accepts."""
-        # it accepts no more for now; or it is gone, which `read` reports better
+        # An error means that it accepts no more for now, or is gone, which `read` reports better.
         with suppress(OSError):
             while self.outgoing:
-                sent = self.channel.send(self.outgoing[0][:_PIECE])
-                self.outgoing[0] = self.outgoing[0][sent:]
+                n_sent = self.channel.send(self.outgoing[0][:_BUFFER_SIZE])
+                self.outgoing[0] = self.outgoing[0][n_sent:]
                 if not self.outgoing[0]:
                     self.outgoing.popleft()
 
@@ -122,8 +125,8 @@ class Worker:
             WorkerDied: if nothing more can come. Earlier answers are handed over first.
         """
         try:
-            while piece := self.channel.recv(_PIECE):
-                self._incoming += piece
+            while received := self.channel.recv(_BUFFER_SIZE):
+                self._incoming += received
                 for number, answer in _messages(self._incoming):
                     ticket = self.out.popleft()
                     assert ticket.number == number, (
@@ -137,7 +140,9 @@ class Worker:
         raise WorkerDied(self._how_it_ended())
 
     def look(self) -> None:
-        """Notices what the channel does not show. Call it about once a second while an answer is pending.
+        """Notices what the channel does not show.
+
+        To be called about once a second while an answer is pending.
 
         Raises:
             WorkerDied: if the process has ended, though a child of it may hold the channel open, or
@@ -149,10 +154,8 @@ class Worker:
         is_stopped = False
         if hasattr(os, "waitid"):  # macOS has it since Python 3.13
             with suppress(ChildProcessError):
-                is_stopped = (
-                    os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
-                    is not None
-                )
+                wanted = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+                is_stopped = os.waitid(os.P_PID, self.process.pid, wanted) is not None
         self._stopped_looks = self._stopped_looks + 1 if is_stopped else 0
         if self._stopped_looks >= _STOPPED_LOOKS:
             raise WorkerDied("a worker process was stopped by a signal and did not resume")
@@ -163,7 +166,7 @@ class Worker:
         if self.process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(_GRACE_SECONDS)
-        # it leads a group, so what a mechanism forks ends with it
+        # It leads a process group, so what a mechanism forks ends with it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
@@ -171,21 +174,20 @@ class Worker:
             self.process.wait(_END_SECONDS)
 
     def _how_it_ended(self) -> str:
+        """Describes the end of the process, for messages."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
         status = self.process.poll()
         if status is not None and status < 0:
             return f"a worker process was ended by signal {signal.Signals(-status).name}"
-        return (
-            "a worker process hung up"
-            if status is None
-            else f"a worker process ended with status {status}"
-        )
+        if status is None:
+            return "a worker process hung up"
+        return f"a worker process ended with status {status}"
 
 
 def end_all(workers: Sequence[Worker]) -> None:
-    """Ends them side by side."""
-    # one that hears it ends at once, together with the programs that it runs
+    """Ends workers side by side."""
+    # One that notices the closed channel ends at once, together with the programs that it runs.
     for worker in workers:
         worker.channel.close()
         worker.process.send_signal(signal.SIGCONT)
@@ -194,16 +196,24 @@ def end_all(workers: Sequence[Worker]) -> None:
 
 
 def exchange(workers: Sequence[Worker], seconds: float) -> list[WorkerDied]:
-    """Writes and reads what is possible, waiting up to `seconds` until something is; returns who died."""
+    """Writes and reads what is possible, and returns the deaths that it noticed.
+
+    Args:
+        workers: to exchange messages with.
+        seconds: how long to wait until something is possible.
+    """
     deaths = []
     # A PollSelector has no descriptor of its own, which a fork of the program would share.
     with selectors.PollSelector() as selector:
         for worker in workers:
-            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
-            selector.register(worker.channel, wanted, worker)
+            events = selectors.EVENT_READ
+            if worker.outgoing:
+                events |= selectors.EVENT_WRITE
+            selector.register(worker.channel, events, worker)
         for key, _ in selector.select(seconds):
-            key.data.write()
-            deaths += caught(key.data.read)
+            worker = key.data
+            worker.write()
+            deaths += caught(worker.read)
     return deaths
 
 
@@ -217,7 +227,7 @@ def caught(action: Callable[[], None]) -> list[WorkerDied]:
 
 
 def serve(channel: int, parent: int) -> None:
-    """The life of a worker: runs what arrives, until nothing more can arrive.
+    """Runs, in a worker, what arrives, until nothing more can arrive.
 
     Args:
         channel: the descriptor of its socket, inherited.
@@ -226,7 +236,7 @@ def serve(channel: int, parent: int) -> None:
     # Ctrl-C is for the program, which ends us. A handler instead of SIG_IGN, so that programs
     # started by a mechanism do not inherit it.
     signal.signal(signal.SIGINT, lambda *_: None)
-    here = os.getpid()
+    this_process = os.getpid()
     with (
         suppress(EOFError, ConnectionError),
         socket.socket(fileno=channel) as wire,
@@ -238,7 +248,7 @@ def serve(channel: int, parent: int) -> None:
             number, size = _HEADER.unpack(_read(stream, _HEADER.size))
             function, *arguments = pickle.loads(_read(stream, size))
             answer = function(*arguments)
-            if os.getpid() != here:
+            if os.getpid() != this_process:
                 os._exit(0)  # a mechanism has forked, and this is the child: its parent answers
             with suppress(Exception):  # it may be closed
                 sys.stdout.flush()  # what a mechanism prints is seen, although we shall be killed
@@ -248,7 +258,7 @@ def serve(channel: int, parent: int) -> None:
 
 
 def surroundings() -> tuple[str, list[str]]:
-    """The folder and the search path of this process, in a form that another process can use."""
+    """Returns the folder and the search path of this process, usable by another process."""
     try:
         folder = os.getcwd()
     except OSError:  # it was removed
@@ -257,34 +267,36 @@ def surroundings() -> tuple[str, list[str]]:
 
 
 def settle(folder: str, path: Sequence[str]) -> None:
-    """In a worker that is reused: takes over the program's current folder and search path."""
+    """Takes over, in a worker that is reused, the program's current folder and search path."""
     with suppress(OSError):
         os.chdir(folder)
     sys.path[:] = path
 
 
-# In a worker: the parcel that came last, until it is unpacked.
+# In a worker: the packed work that came last, by its key, until it is unpacked.
 _held: dict[str, bytes] = {}
 
 
 def hold_parcel(key: str, content: bytes) -> None:
-    """In a worker: keeps what was shipped until a task asks for it."""
+    """Keeps packed work, in a worker, until a task asks for it."""
     _held.clear()
     _held[key] = content
 
 
 def fetch_held(key: str) -> bytes:
-    """In a worker: what was shipped, which is unpacked once."""
+    """Returns packed work, in a worker; it is unpacked once, so it is not kept any longer."""
     return _held.pop(key)
 
 
 def forget_work() -> None:
-    """In a worker: lets go of the work that it unpacked last, which may hold a large dataset."""
+    """Lets go, in a worker, of the work that it unpacked last, which may hold a large dataset."""
     _held.clear()
+    # Unpacking a small function replaces it.
     run_parcel("", partial(pickle.dumps, bool), None)
 
 
 def _read(stream: IO[bytes], size: int) -> bytes:
+    """Reads exactly so many bytes."""
     content = stream.read(size)
     if len(content) < size:
         raise EOFError("the program hung up")
@@ -292,7 +304,7 @@ def _read(stream: IO[bytes], size: int) -> bytes:
 
 
 def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
-    """Takes the complete messages out of the buffer."""
+    """Takes the complete messages out of the buffer, and yields their numbers and contents."""
     while len(incoming) >= _HEADER.size:
         number, size = _HEADER.unpack_from(incoming)
         end = _HEADER.size + size
@@ -303,27 +315,30 @@ def _messages(incoming: bytearray) -> Iterator[tuple[int, bytes]]:
 
 
 def _start(there: socket.socket, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a worker process.
+
+    Args:
+        there: its end of the channel.
+        environment: all its variables.
+    """
     # Interpreter options such as -O change what code does; it must do the same in the worker.
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     channel = there.fileno()
-    nothing = subprocess.DEVNULL
-    argv = [
-        sys.executable,
-        *flags,
-        "-c",
-        _PROGRAM,
-        json.dumps([surroundings()[1], sys.argv, channel, os.getpid()]),
-    ]
-    # Its standard input is not ours: a program may be read from there.
+    _, search_path = surroundings()
+    arguments = json.dumps([search_path, sys.argv, channel, os.getpid()])
     return subprocess.Popen(
-        argv, env=environment, pass_fds=[channel], stdin=nothing, start_new_session=True
+        [sys.executable, *flags, "-c", _PROGRAM, arguments],
+        env=environment,
+        pass_fds=[channel],
+        stdin=subprocess.DEVNULL,  # not ours: a program may be read from there
+        start_new_session=True,
     )
 
 
 def _end_with(parent: int, wire: socket.socket) -> None:
     """Ends this process when the program hangs up or is gone, also in the middle of a task."""
     poll = select.poll()
-    poll.register(wire, 0)  # tells the end of the other side, and nothing else
+    poll.register(wire, 0)  # reports the end of the other side, and nothing else
 
     def watch() -> None:
         while os.getppid() == parent and not poll.poll(1000 * _WATCH_SECONDS):

@@ -1,9 +1,8 @@
 """The random numbers that a method draws itself, apart from all draws of the mechanism.
 
 Every stream follows from the seed of the audit, so that workers, engines, checkpoints and restarts
-agree. A constant
-seed would not do: a certificate whose coins always fall the same way keeps no promise about its
-failure probability.
+agree. A constant seed would not do: the failure probability of a randomised certificate holds only
+if its random numbers differ from audit to audit.
 """
 
 from dataclasses import dataclass
@@ -11,15 +10,18 @@ from enum import IntEnum
 
 import numpy as np
 
-from epsilometer.engine.chunks import Phase, fresh_seed
+from epsilometer.engine.seeds import Phase, fresh_seed
 
-# Spawn keys begin with (phase, pair, side). Sides 0 and 1 are the two inputs, and 2 decides whose
-# turn it is and couples looks, so that no chunk of any mechanism is drawn from side 3.
+# Spawn keys begin with (phase, pair, side). Sides 0 and 1 are the two inputs; 2 decides which side
+# is drawn first and couples screening runs. So no chunk of any mechanism is drawn from side 3.
 _SIDE_OF_METHODS = 3
 
 
 class Purpose(IntEnum):
-    """What a method's own random numbers are for; numbers that choose a proposal never take part in its proof."""
+    """The purpose of a method's own random numbers.
+
+    Numbers that choose a proposal never take part in certifying it.
+    """
 
     LEARN = 0
     PROVE = 1
@@ -31,7 +33,8 @@ class Stream:
 
     Attributes:
         seed: of the audit.
-        phase: of the draws that prove: a replay has another stream than the audit that it repeats.
+        phase: of the draws that certify: a replay has another stream than the audit that it
+            repeats.
         pair: number of the pair in the audit; a pair that is certified twice has two numbers.
     """
 
@@ -41,10 +44,13 @@ class Stream:
 
     @classmethod
     def fresh(cls) -> "Stream":
-        """A stream from the system's entropy, for a task outside an audit."""
+        """Returns a stream from the system's entropy, for a task outside an audit."""
         return cls(fresh_seed())
 
     def rng(self, purpose: Purpose) -> np.random.Generator:
-        """The generator for a purpose, always from its beginning: the same call gives the same numbers."""
+        """Returns the generator for a purpose, always from its beginning.
+
+        The same call gives the same numbers.
+        """
         key = (int(self.phase), self.pair, _SIDE_OF_METHODS, int(purpose))
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))

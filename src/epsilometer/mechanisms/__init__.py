@@ -10,5 +10,12 @@ from epsilometer.mechanisms.functions import as_mechanism, as_subject, from_batc
 from epsilometer.mechanisms.libraries import fitted, from_opendp
 
 __all__ = [
-    "Mechanism", "as_mechanism", "as_subject", "fitted", "from_batch", "from_callable", "from_command", "from_opendp",
-]  # fmt: skip
+    "Mechanism",
+    "as_mechanism",
+    "as_subject",
+    "fitted",
+    "from_batch",
+    "from_callable",
+    "from_command",
+    "from_opendp",
+]

@@ -1,23 +1,18 @@
 """What a mechanism is: something that draws outputs for a dataset."""
 
-import atexit
-import dis
 import inspect
-import os
-import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import MechanismError, shown
+from epsilometer.errors import shown
 from epsilometer.inputs import Inputs, Pair
+from epsilometer.mechanisms.return_values import check_returned
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
 
@@ -25,16 +20,29 @@ if TYPE_CHECKING:
     from epsilometer.mechanisms.features import Features
     from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 
+# `check_returned` is imported from here by other packages.
+__all__ = [
+    "Keeper",
+    "Mechanism",
+    "check_returned",
+    "failure_text",
+    "parameters_of",
+    "place_of",
+]
+
 
 class Keeper(Protocol):
     """Receives what was drawn."""
 
     def keep(self, dataset: object, outputs: Outputs) -> None:
-        """Some outputs of one input, in the order in which they were drawn."""
+        """Receives some outputs of one input, in the order in which they were drawn."""
 
 
 class Mechanism(ABC):
-    """Draws outputs. Name, seed, size of a chunk and `sample` make a mechanism; the rest has defaults.
+    """Draws outputs.
+
+    A name, whether it can be seeded, the size of a chunk and `sample` make a mechanism; the rest
+    has defaults.
 
     Attributes:
         name: its name in results and reports.
@@ -72,16 +80,18 @@ class Mechanism(ABC):
         """
 
     def prepared(self, pairs: Sequence[Pair], samples: int) -> "Mechanism":
-        """The mechanism to draw from in an audit of these pairs, with `samples` draws per side.
+        """Returns the mechanism to draw from in an audit of these pairs.
 
-        One that cannot supply them raises here, before the first draw; most are ready as they are.
+        One that cannot supply `samples` draws per side raises here, before the first draw; most are
+        ready as they are.
         """
         return self
 
     def unused(self, earlier: "EarlierDraws", pair: Pair, samples: int) -> "Mechanism":
-        """The mechanism to replay an event of this pair with, on draws that did not choose the event.
+        """Returns the mechanism to replay an event of this pair with.
 
-        A recording leaves out the rows that were used earlier; other mechanisms draw afresh.
+        A replay needs draws that did not choose the event. A recording leaves out the rows that
+        were used earlier; other mechanisms draw afresh.
 
         Raises:
             InputError: too few draws are left.
@@ -89,15 +99,16 @@ class Mechanism(ABC):
         return self
 
     def digest(self) -> str:
-        """Of what it draws from: its code and what that uses, so that a namesake is not mistaken for it.
+        """Returns a digest of the mechanism's code and its dependencies.
 
         Raises:
             Undigestible: if it holds something without content by which to recognise it.
         """
-        return code_digest((type(self), {name: vars(self)[name] for name in sorted(vars(self))}))
+        attributes = {name: vars(self)[name] for name in sorted(vars(self))}
+        return code_digest((type(self), attributes))
 
     def with_features(self, features: "Features | None") -> Self:
-        """The same mechanism with other features, or none."""
+        """Returns the same mechanism with other features, or none."""
         copied = self.__copy__()
         vars(copied).pop("features", None)
         if features is not None:
@@ -105,15 +116,16 @@ class Mechanism(ABC):
         return copied
 
     def __copy__(self) -> Self:
-        """The same mechanism in this process, even if it cannot be sent to another one."""
+        """Returns the same mechanism in this process, even if it cannot be pickled."""
         copied = object.__new__(type(self))
         vars(copied).update(vars(self))
         return copied
 
     def weakening_facts(self) -> dict[str, Any]:
-        """What weakens a reading of its draws, as plain data for the settings of a result; nothing if all is usual.
+        """Returns what weakens a reading of its draws, as plain data for the settings of a result.
 
-        A mechanism around another one, its attribute `mechanism`, has the facts of that one, too.
+        It is empty if nothing does. A mechanism around another one, its attribute `mechanism`, has
+        the facts of that one, too.
         """
         inner = getattr(self, "mechanism", None)
         facts = inner.weakening_facts() if isinstance(inner, Mechanism) else {}
@@ -125,19 +137,19 @@ class Mechanism(ABC):
         return facts
 
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
-        """The mechanism's own claim for these pairs, if it makes one."""
+        """Returns the mechanism's own claim for these pairs, if it makes one."""
         return self.claim
 
 
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:
-    """That a mechanism raised an error, and on which input."""
+    """Returns the message that a mechanism raised an error, and on which input."""
     return (
         f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
     )
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Those of its signature; none if it has no signature."""
+    """Returns the parameters of a function's signature; none if it has no signature."""
     try:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):  # some builtins have no signature
@@ -145,86 +157,10 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def place_of(function: Any) -> str:
-    """Where a function can be imported from, "module:name"; empty if it cannot."""
+    """Returns where a function can be imported from, "module:name"; empty if it cannot."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "<")
     if module == "__main__":  # a script, which others import by the name of its file
         module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
-    return f"{module}:{name}" if module and inspect.isroutine(function) and "<" not in name else ""
-
-
-def check_returned(name: str, left: Outputs, right: Outputs) -> None:
-    """Refuses a mechanism that returned nothing but None, for both inputs: a `return` was forgotten.
-
-    None on one side only, or now and then, is an output like any other.
-    """
-    if all(
-        len(side) and {block.shape for block in side.blocks} == {"None"} for side in (left, right)
-    ):
-        raise MechanismError(nothing_returned(name))
-
-
-def nothing_returned(name: str) -> str:
-    """Says that a mechanism returns nothing."""
-    return f"{name} returned nothing but None, for both inputs: is a `return` missing?"
-
-
-def never_returns(function: Callable[..., Any]) -> bool:
-    """Whether the code of a function says that it returns None, whatever happens."""
-    code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None or code.co_flags & (
-        inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-    ):
-        return False
-    steps = list(dis.get_instructions(code))
-    returned = [step.argval for step in steps if step.opname == "RETURN_CONST"]
-    for before, step in pairwise(steps):
-        if step.opname == "RETURN_VALUE":
-            # x if … else None jumps here
-            is_constant = before.opname == "LOAD_CONST" and not step.is_jump_target
-            returned.append(before.argval if is_constant else ...)
-    return all(value is None for value in returned)
-
-
-# Reads which process groups have begun (+) and are over (-). When we are gone, however that
-# happened, its input ends, and with it those that are left. A signal handler of ours could not do
-# that: SIGKILL has none.
-_REAPER = """
-trap '' INT HUP TERM
-while read -r sign group; do
-  rest=
-  for each in $left; do [ "$each" = "$group" ] || rest="$rest $each"; done
-  left=$rest
-  [ "$sign" = + ] && left="$left $group"
-done
-for each in $left; do kill -9 -"$each"; done
-"""
-# By process: a fork of ours has programs of its own.
-_reapers: dict[int, subprocess.Popen[bytes]] = {}
-
-
-def tell_reaper(sign: str, group: int) -> None:
-    """Notes that a process group of ours has begun ("+") or is over ("-"): none outlives us."""
-    here = os.getpid()
-    with suppress(OSError):  # without a shell, programs end by themselves
-        if here not in _reapers:
-            null = subprocess.DEVNULL
-            _reapers[here] = subprocess.Popen(
-                ["/bin/sh", "-c", _REAPER],
-                stdin=subprocess.PIPE,
-                stdout=null,
-                stderr=null,
-                start_new_session=True,
-            )
-        stream = _reapers[here].stdin
-        assert stream is not None
-        stream.write(f"{sign} {group}\n".encode())
-        stream.flush()
-
-
-@atexit.register
-def _dismiss_reaper() -> None:
-    reaper = _reapers.pop(os.getpid(), None)
-    if reaper is not None:
-        with suppress(OSError):
-            reaper.communicate()
+    is_importable = module and inspect.isroutine(function) and "<" not in name
+    return f"{module}:{name}" if is_importable else ""

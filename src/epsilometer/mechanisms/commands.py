@@ -1,6 +1,10 @@
-"""Mechanisms that are programs: no shell, a time limit, bounded output, and nothing left behind."""
+"""Mechanisms that are programs.
+
+They are run without a shell, with a time limit and bounded output, and nothing is left behind.
+"""
 
 import contextlib
+import errno
 import os
 import selectors
 import shlex
@@ -24,10 +28,11 @@ from epsilometer.errors import (
     shown,
 )
 from epsilometer.interruptions import pass_on
-from epsilometer.mechanisms.base import Mechanism, tell_reaper
+from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.callables import OnError, failed_run
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
-from epsilometer.mechanisms.functions import OnError, failed_run
+from epsilometer.mechanisms.process_groups import register_process_group, unregister_process_group
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
 from epsilometer.storage.exchange import (
@@ -39,14 +44,25 @@ from epsilometer.storage.exchange import (
     to_json,
 )
 
-# Bytes at the end of standard error that are kept for messages.
-_COMPLAINT = 2000
-_PIECE = 1 << 16
-_Variables = Mapping[str, str] | None
+# Bytes at the end of standard error that are kept.
+_KEPT_ERROR_BYTES = 2000
+# Characters of them that are quoted in a message.
+_QUOTED_ERROR_CHARACTERS = 500
+# Bytes at the beginning of standard output that are quoted in a message.
+_QUOTED_OUTPUT_BYTES = 80
+# Bytes that are read or written at a time.
+_BUFFER_SIZE = 1 << 16
+# The system refuses arguments that are too long with this error.
+_ARGUMENTS_TOO_LONG = errno.E2BIG
 
 
 class Limits(NamedTuple):
-    """What a run may take: seconds before it is killed, and bytes on standard output."""
+    """What a run may take.
+
+    Attributes:
+        seconds: before it is killed.
+        output: bytes on standard output.
+    """
 
     seconds: float
     output: int
@@ -68,13 +84,18 @@ class RunFailed(MechanismError):
 
 
 def run_program(
-    argv: Sequence[str], given: bytes, limits: Limits, env: _Variables, cwd: str | None
+    argv: Sequence[str],
+    input_bytes: bytes,
+    limits: Limits,
+    env: Mapping[str, str] | None,
+    cwd: str | None,
 ) -> Finished:
     """Runs a program to its end.
 
     Args:
         argv: the program and its arguments, taken literally.
-        given: what it reads on standard input.
+        input_bytes: what it reads on standard input.
+        limits: what it may take.
         env: the whole environment; None for that of this process.
         cwd: the working directory; None for that of this process.
 
@@ -82,44 +103,44 @@ def run_program(
         MechanismError: the program cannot be started.
         RunFailed: it took too long or wrote too much; its whole process group is then dead.
     """
-    with _start(argv, bool(given), env, cwd) as process:
+    with _start(argv, has_input=bool(input_bytes), env=env, cwd=cwd) as process:
         try:
-            tell_reaper("+", process.pid)
-            return _attend(process, given, limits)
+            register_process_group(process.pid)
+            return _attend(process, input_bytes, limits)
         except BaseException:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
         finally:
-            tell_reaper("-", process.pid)
+            unregister_process_group(process.pid)
 
 
 def _start(
-    argv: Sequence[str], has_input: bool, env: _Variables, cwd: str | None
+    argv: Sequence[str], *, has_input: bool, env: Mapping[str, str] | None, cwd: str | None
 ) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
-    streams: dict[str, Any] = {
-        "stdin": pipe if has_input else subprocess.DEVNULL,
-        "stdout": pipe,
-        "stderr": pipe,
-    }
+    """Starts a program, or raises an error that says why it cannot be started."""
     try:
-        # In its own group, so that the program's children can be killed with it.
         return subprocess.Popen(
-            list(argv), **streams, bufsize=0, env=env, cwd=cwd, start_new_session=True
+            list(argv),
+            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=env,
+            cwd=cwd,
+            # In its own group, so that the program's children can be killed with it.
+            start_new_session=True,
         )
     except FileNotFoundError as error:
-        missing = (
-            f"the folder {cwd!r}"
-            if cwd is not None and not os.path.isdir(cwd)
-            else f"the program {argv[0]!r}"
-        )
+        missing = f"the program {argv[0]!r}"
+        if cwd is not None and not os.path.isdir(cwd):
+            missing = f"the folder {cwd!r}"
         raise MechanismError(f"{missing} does not exist (looked for from {os.getcwd()})") from error
     except OSError as error:
-        advice = (
-            "; a large input goes to standard input with stdin=True" if error.errno == 7 else ""
-        )
+        advice = ""
+        if error.errno == _ARGUMENTS_TOO_LONG:
+            advice = "; a large input goes to standard input with stdin=True"
         raise MechanismError(
             f"the program {argv[0]!r} cannot be run: {error.strerror}{advice}"
         ) from error
@@ -130,46 +151,64 @@ def _start(
 
 
 class _Streams:
-    """The three streams of a running program, served as they become ready."""
+    """The three streams of a running program, served as they become ready.
 
-    def __init__(self, process: subprocess.Popen[bytes], given: bytes, most: int) -> None:
+    Attributes:
+        output: what it has written to standard output.
+        error_output: the end of what it has written to standard error.
+        max_output: bytes that it may write to standard output.
+        pending: what it has not yet read of its standard input.
+    """
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], input_bytes: bytes, max_output: int
+    ) -> None:
         self.output = bytearray()
-        self.complaint = bytearray()
-        self.most = most
-        self.pending = memoryview(given)
+        self.error_output = bytearray()
+        self.max_output = max_output
+        self.pending = memoryview(input_bytes)
         self.selector = selectors.DefaultSelector()
-        for stream, name in ((process.stdout, "output"), (process.stderr, "complaint")):
-            assert stream is not None
-            self.selector.register(stream, selectors.EVENT_READ, name)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self.selector.register(process.stdout, selectors.EVENT_READ, self._read_output)
+        self.selector.register(process.stderr, selectors.EVENT_READ, self._read_error)
         if process.stdin is not None:
             os.set_blocking(process.stdin.fileno(), False)
-            self.selector.register(process.stdin, selectors.EVENT_WRITE, "input")
+            self.selector.register(process.stdin, selectors.EVENT_WRITE, self._write)
 
     def serve(self, seconds: float) -> bool:
         """Waits for something to happen; False when all streams have ended."""
         if not self.selector.get_map():
             return False
         for key, _ in self.selector.select(seconds):
-            (self._write if key.data == "input" else self._read)(key)
+            serve_stream = key.data
+            serve_stream(key)
         return True
 
-    def _read(self, key: selectors.SelectorKey) -> None:
-        piece = os.read(key.fd, _PIECE)
-        if not piece:
+    def _read_output(self, key: selectors.SelectorKey) -> None:
+        received = os.read(key.fd, _BUFFER_SIZE)
+        if not received:
             self.selector.unregister(key.fileobj)
-        elif key.data == "complaint":
-            self.complaint = (self.complaint + piece)[-_COMPLAINT:]
-        else:
-            self.output += piece
-            if len(self.output) > self.most:
-                start = shown(bytes(self.output[:80]))
-                raise RunFailed(
-                    "TooMuchOutput", f"it wrote more than {self.most} bytes, beginning with {start}"
-                )
+            return
+        self.output += received
+        if len(self.output) > self.max_output:
+            start = shown(bytes(self.output[:_QUOTED_OUTPUT_BYTES]))
+            raise RunFailed(
+                "TooMuchOutput",
+                f"it wrote more than {self.max_output} bytes, beginning with {start}",
+            )
+
+    def _read_error(self, key: selectors.SelectorKey) -> None:
+        received = os.read(key.fd, _BUFFER_SIZE)
+        if not received:
+            self.selector.unregister(key.fileobj)
+            return
+        self.error_output = (self.error_output + received)[-_KEPT_ERROR_BYTES:]
 
     def _write(self, key: selectors.SelectorKey) -> None:
         try:
-            self.pending = self.pending[os.write(key.fd, self.pending[:_PIECE]) :]
+            n_written = os.write(key.fd, self.pending[:_BUFFER_SIZE])
+            self.pending = self.pending[n_written:]
         except BrokenPipeError:  # the program need not read all of its input
             self.pending = self.pending[:0]
         if not self.pending:
@@ -177,9 +216,14 @@ class _Streams:
             key.fileobj.close()  # type: ignore[union-attr]  # registered above, a file
 
 
-def _attend(process: subprocess.Popen[bytes], given: bytes, limits: Limits) -> Finished:
+def _attend(process: subprocess.Popen[bytes], input_bytes: bytes, limits: Limits) -> Finished:
+    """Serves the streams of a program until it ends.
+
+    Raises:
+        RunFailed: if it exceeds a limit.
+    """
     deadline = time.monotonic() + limits.seconds
-    streams = _Streams(process, given, limits.output)
+    streams = _Streams(process, input_bytes, limits.output)
     try:
         with contextlib.closing(streams.selector):
             while streams.serve(max(0.0, deadline - time.monotonic())):
@@ -187,25 +231,31 @@ def _attend(process: subprocess.Popen[bytes], given: bytes, limits: Limits) -> F
                     raise subprocess.TimeoutExpired(process.args, limits.seconds)
         status = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        seen = (
-            f"so far it printed {shown(bytes(streams.output[:80]))}"
-            if streams.output
-            else "it printed nothing"
-        )
+        printed = "it printed nothing"
+        if streams.output:
+            start = bytes(streams.output[:_QUOTED_OUTPUT_BYTES])
+            printed = f"so far it printed {shown(start)}"
         raise RunFailed(
-            "TimedOut", f"it did not end within timeout={limits.seconds:g} s; {seen}"
+            "TimedOut", f"it did not end within timeout={limits.seconds:g} s; {printed}"
         ) from None
-    return Finished(process.args, status, bytes(streams.output), bytes(streams.complaint))
+    return Finished(
+        args=process.args,
+        returncode=status,
+        stdout=bytes(streams.output),
+        stderr=bytes(streams.error_output),
+    )
 
 
+# Stands for the dataset in the arguments of a program.
 PLACE = "{dataset}"
 # Starting a program takes about a millisecond: a chunk of this many runs takes a tenth of a second.
 _SINGLE_CHUNK = 64
-# Outputs of a batch run: the start is paid once for many of them, and a chunk still shows progress.
+# Outputs of a batch run: the program starts once for many of them, and chunks still show progress.
 _BATCH_CHUNK = 10_000
-# One output may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_LINE = 4096
+# Bytes that a run may print.
+_MAX_OUTPUT_BYTES = 4 << 20
+# Bytes per output that a batch may print on top of them.
+_MAX_BYTES_PER_LINE = 4096
 
 
 class CommandMechanism(Mechanism):
@@ -214,82 +264,111 @@ class CommandMechanism(Mechanism):
     is_seeded = False
 
     def __init__(
-        self, argv: list[str], limits: Limits, chunk_size: int, name: str | None, **how: Any
+        self,
+        argv: list[str],
+        *,
+        limits: Limits,
+        chunk_size: int,
+        name: str | None,
+        stdin: bool,
+        env: Mapping[str, str] | None,
+        cwd: str | os.PathLike[str] | None,
+        statuses: Collection[int],
+        on_error: OnError,
     ) -> None:
         self.argv = argv
         self.limits = limits
         self.chunk_size = chunk_size
-        self.stdin = how["stdin"]
-        self.statuses = frozenset(how["statuses"])
-        self.on_error = how["on_error"]
-        self.given_env = dict(how["env"] or {})
-        self.env = None if how["env"] is None else {**os.environ, **how["env"]}
-        self.cwd = None if how["cwd"] is None else os.fspath(how["cwd"])
+        self.stdin = stdin
+        self.statuses = frozenset(statuses)
+        self.on_error = on_error
+        self.given_env = dict(env or {})
+        self.env = None if env is None else {**os.environ, **env}
+        self.cwd = None if cwd is None else os.fspath(cwd)
         self.name = name or shlex.join(public_arguments(argv))
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program n times."""
-        argv, given = self._call(dataset)
+        argv = self._arguments(dataset)
+        input_bytes = (to_json(dataset) + "\n").encode() if self.stdin else b""
         with discreet(self.secrets):
             read = self.features or read_outputs
-            return read(draw_one_by_one(lambda: self._one(argv, given, dataset), n, read), n)
+            values = draw_one_by_one(lambda: self._draw_one(argv, input_bytes, dataset), n, read)
+            return read(values, n)
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """Values of arguments and variables that must not be in any text, even if the program repeats them."""
+        """Values of arguments and variables that must not be in any text.
+
+        The program may repeat them.
+        """
         return secrets_of(named=self.given_env, argv=self.argv)
 
     def digest(self) -> str:
-        """Of the call, and of the content of the program and the files that its arguments name."""
-        search = self.given_env.get("PATH", os.environ.get("PATH"))
-        files = files_digest(named_files(self.argv, Path(self.cwd or "."), search))
-        given = (
+        """Returns a digest of the call, and of the program and files that its arguments name."""
+        search_path = self.given_env.get("PATH", os.environ.get("PATH"))
+        files = files_digest(named_files(self.argv, Path(self.cwd or "."), search_path))
+        call = (
             self.argv,
             self.stdin,
             sorted(self.given_env.items()),
             sorted(self.statuses),
             self.on_error,
         )
-        return code_digest((type(self).__name__, given, files))
+        return code_digest((type(self).__name__, call, files))
 
-    def _call(self, dataset: Any) -> tuple[list[str], bytes]:
-        text = to_argument(dataset) if any(PLACE in part for part in self.argv) else ""
-        given = (to_json(dataset) + "\n").encode() if self.stdin else b""
-        return [part.replace(PLACE, text) for part in self.argv], given
+    def _arguments(self, dataset: Any) -> list[str]:
+        """Returns the program and its arguments, with the dataset in its place."""
+        has_place = any(PLACE in part for part in self.argv)
+        text = to_argument(dataset) if has_place else ""
+        return [part.replace(PLACE, text) for part in self.argv]
 
-    def _one(self, argv: list[str], given: bytes, dataset: Any) -> Any:
+    def _draw_one(self, argv: list[str], input_bytes: bytes, dataset: Any) -> Any:
+        """Runs the program once, and returns its output."""
         try:
-            done = self._run(argv, given, dataset)
+            finished = self._run(argv, input_bytes, dataset)
         except RunFailed as failure:
             pass_on(failure)
             if self.on_error == "outcome":
                 current_log().add(failed=1)
                 return failed_run(failure.kind)
             raise
-        text = decode(
-            done.stdout, f"what {self.name} printed on the input {shown(dataset)}"
-        ).strip()
+        source = f"what {self.name} printed on the input {shown(dataset)}"
+        text = decode(finished.stdout, source).strip()
         if not text:
             raise MechanismError(
-                f"{self.name} printed nothing on the input {shown(dataset)}{_complaint(done)}"
+                f"{self.name} printed nothing on the input {shown(dataset)}"
+                f"{_error_message(finished)}"
             )
         return read_value(text)
 
-    def _run(self, argv: list[str], given: bytes, dataset: Any) -> Finished:
+    def _run(self, argv: list[str], input_bytes: bytes, dataset: Any) -> Finished:
+        """Runs the program once.
+
+        Raises:
+            RunFailed: if it exceeds a limit, or ends with a status that does not mean success.
+        """
         try:
-            done = run_program(argv, given, self.limits, self.env, self.cwd)
+            finished = run_program(
+                argv, input_bytes=input_bytes, limits=self.limits, env=self.env, cwd=self.cwd
+            )
         except RunFailed as failure:
             raise RunFailed(
                 failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}"
             ) from None
-        if done.returncode not in self.statuses:
-            kind, how = (
-                ("ExitStatus", "exit status") if done.returncode >= 0 else ("Signal", "signal")
-            )
-            status = abs(done.returncode)
-            what = f"{self.name} ended with {how} {status} on the input {shown(dataset)}{_complaint(done)}"
-            raise RunFailed(f"{kind}{status}", what)
-        return done
+        if finished.returncode in self.statuses:
+            return finished
+        if finished.returncode >= 0:
+            kind = f"ExitStatus{finished.returncode}"
+            ending = f"exit status {finished.returncode}"
+        else:
+            kind = f"Signal{-finished.returncode}"
+            ending = f"signal {-finished.returncode}"
+        raise RunFailed(
+            kind,
+            f"{self.name} ended with {ending} on the input {shown(dataset)}"
+            f"{_error_message(finished)}",
+        )
 
 
 class BatchCommandMechanism(CommandMechanism):
@@ -297,21 +376,20 @@ class BatchCommandMechanism(CommandMechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
-        argv, _ = self._call(dataset)
+        argv = self._arguments(dataset)
         with discreet(self.secrets):
-            done = self._run(
-                argv, f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'.encode(), dataset
-            )
-            # JSON may hold other line ends
-            lines = decode(done.stdout, f"what {self.name} printed").split("\n")
+            request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
+            finished = self._run(argv, request.encode(), dataset)
+            # Not splitlines: JSON texts may hold other line ends.
+            lines = decode(finished.stdout, f"what {self.name} printed").split("\n")
             while lines and not lines[-1].strip():
                 lines.pop()
             if len(lines) != n:
                 last = f"; the last one is {shown(lines[-1])}" if lines else ""
-                what = (
+                raise MechanismError(
                     f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}"
+                    f"{_error_message(finished)}"
                 )
-                raise MechanismError(what + _complaint(done))
             source = f"{self.name} on the input {shown(dataset)}: line"
             values = [
                 read_json(line, f"{source} {number} of what it printed")
@@ -335,7 +413,9 @@ def from_command(
     name: str | None = None,
     features: Callable[[Any], Any] | None = None,
 ) -> CommandMechanism:
-    """A mechanism from a program. No shell is involved: the parts of `argv` reach the program as they are.
+    """A mechanism from a program.
+
+    No shell is involved: the parts of `argv` reach the program as they are.
 
     Args:
         argv: the program and its arguments. `{dataset}` stands for the dataset: a number or a text
@@ -368,43 +448,58 @@ def from_command(
     if not batch and not stdin and not any(PLACE in part for part in parts):
         hint = f"the program never sees its input; write {PLACE} or give stdin=True"
         raise InputError(f"argv={shown(public_arguments(argv))}: {hint}")
-    if on_error not in (("raise",) if batch else ("raise", "outcome")):
+    allowed_on_error = ("raise",) if batch else ("raise", "outcome")
+    if on_error not in allowed_on_error:
         raise InputError(
             f"on_error={on_error!r} must be 'raise', or, for one run per output, 'outcome'"
         )
-    kind, chunk = (
-        (BatchCommandMechanism, _BATCH_CHUNK) if batch else (CommandMechanism, _SINGLE_CHUNK)
-    )
-    chunk = chunk if chunk_size is None else int(check_positive("chunk_size", chunk_size))
-    most = _MOST_SINGLE + (chunk * _MOST_PER_LINE if batch else 0)
+    chunk = _BATCH_CHUNK if batch else _SINGLE_CHUNK
+    if chunk_size is not None:
+        chunk = int(check_positive("chunk_size", chunk_size))
+    default_max_output = _MAX_OUTPUT_BYTES
+    if batch:
+        default_max_output += chunk * _MAX_BYTES_PER_LINE
     limits = Limits(
-        check_positive("timeout", timeout), int(check_positive("max_output", max_output or most))
+        seconds=check_positive("timeout", timeout),
+        output=int(check_positive("max_output", max_output or default_max_output)),
     )
-    how: dict[str, Any] = {
-        "stdin": stdin,
-        "env": env,
-        "cwd": cwd,
-        "statuses": statuses,
-        "on_error": on_error,
-    }
-    return kind(parts, limits, chunk, name, **how).with_features(as_features(features))
+    mechanism_class = BatchCommandMechanism if batch else CommandMechanism
+    mechanism = mechanism_class(
+        parts,
+        limits=limits,
+        chunk_size=chunk,
+        name=name,
+        stdin=stdin,
+        env=env,
+        cwd=cwd,
+        statuses=statuses,
+        on_error=on_error,
+    )
+    return mechanism.with_features(as_features(features))
 
 
 def _check_argv(argv: Sequence[str]) -> list[str]:
+    """Returns the parts of a command as texts."""
     if isinstance(argv, str):
         raise InputError(
-            f"argv must be a list, e.g. {public_arguments(argv.split())!r}: there is no shell to split it"
+            f"argv must be a list, e.g. {public_arguments(argv.split())!r}: "
+            "there is no shell to split it"
         )
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
-    if not parts or not all(isinstance(part, str) and part for part in parts[:1]):
+    if not parts or not isinstance(parts[0], str) or not parts[0]:
         raise InputError(f"argv={shown(public_arguments(argv))} must begin with the program")
     if not all(isinstance(part, str) for part in parts):
         raise InputError(f"argv={shown(public_arguments(argv))} must consist of texts")
     return parts
 
 
-def _complaint(done: Finished) -> str:
-    text = done.stderr.decode("utf-8", "backslashreplace").strip()
-    # Whole words only: of a secret that was cut in two, nothing could be found.
-    cut = text if len(text) <= 500 else text[-500:].partition(" ")[2]
-    return f"; it said: {cut}" if text else ""
+def _error_message(finished: Finished) -> str:
+    """Returns the end of what a program wrote to standard error, for messages."""
+    text = finished.stderr.decode("utf-8", "backslashreplace").strip()
+    if not text:
+        return ""
+    quoted = text
+    if len(text) > _QUOTED_ERROR_CHARACTERS:
+        # Only complete words: a secret that was cut in two could not be recognised.
+        quoted = text[-_QUOTED_ERROR_CHARACTERS:].partition(" ")[2]
+    return f"; it said: {quoted}"

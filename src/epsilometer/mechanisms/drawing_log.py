@@ -1,8 +1,8 @@
-"""What happens while a mechanism draws, besides its outputs: requests, failures, and draws that were finished.
+"""The log of what happens while a mechanism draws, besides its outputs.
 
-A mechanism writes it down (`current_log`), wherever it runs; whoever has it draw reads it
-(`logged`). So an output that is drawn again, or replaced by a failure, is never drawn again or
-replaced in silence.
+These are requests, failures, and draws that were finished before an interruption. A mechanism
+writes them down (`current_log`), wherever it runs; whoever has it draw reads the log (`logged`). So
+no output is drawn again, or replaced by a failure, in silence.
 """
 
 import threading
@@ -19,7 +19,7 @@ class Incidents:
     """Counts of what happened while some outputs were drawn.
 
     Attributes:
-        requests: sent to a service; one that is sent again counts once.
+        requests: requests to a service; one that is sent again counts once.
         retried: requests that were sent again.
         failed: runs that failed and were counted as outcomes.
     """
@@ -60,36 +60,45 @@ class DrawingLog:
         self.incidents += Incidents(requests=requests, retried=retried, failed=failed)
 
 
-class _Open(threading.local):
+class _ThreadState(threading.local):
     """The log of the call that this thread is in."""
 
     log: DrawingLog | None = None
 
 
-_open = _Open()
+_this_thread = _ThreadState()
 
 
 @contextmanager
 def logged() -> Iterator[DrawingLog]:
-    """Around one call of `Mechanism.sample`: its log."""
-    before = _open.log
+    """Opens a log around one call of `Mechanism.sample`."""
+    outer_log = _this_thread.log
     log = DrawingLog()
-    _open.log = log
+    _this_thread.log = log
     try:
         yield log
     finally:
-        _open.log = before
+        _this_thread.log = outer_log
 
 
 def current_log() -> DrawingLog:
-    """The log of the call that is under way; a mechanism may write into it. Nobody reads it outside an audit."""
-    return DrawingLog() if _open.log is None else _open.log
+    """Returns the log of the call that is under way, into which a mechanism may write.
+
+    Outside an audit nobody reads it.
+    """
+    return DrawingLog() if _this_thread.log is None else _this_thread.log
 
 
 def draw_one_by_one(
     draw: Callable[[], Any], n: int, read: Callable[[list[Any], int], Outputs]
 ) -> list[Any]:
-    """Calls a function n times, and has those outputs outlive an interruption that are finished by then."""
+    """Calls a function n times; outputs that are finished survive an interruption.
+
+    Args:
+        draw: returns one output.
+        n: how many outputs.
+        read: turns outputs into columns.
+    """
     values: list[Any] = []
     current_log().finished = lambda: read(values, len(values))
     for _ in range(n):

@@ -1,7 +1,7 @@
-"""Features: further columns that a user's function computes from one output, for the event to look at.
+"""Features: further columns that a user's function computes from one output.
 
-An event of an output and of a function of it is an event of the output. So features may cost power,
-never truth.
+The event may look at them, too. An event of an output and of a function of it is an event of the
+output, so features may cost power, never truth.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ import numpy as np
 from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, shown
 from epsilometer.inputs.copying import snapshot
-from epsilometer.mechanisms.base import Mechanism, never_returns, place_of
+from epsilometer.mechanisms.base import Mechanism, place_of
+from epsilometer.mechanisms.return_values import never_returns
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.outputs.columns import FEATURED, record_text
 from epsilometer.outputs.reading import materialise
@@ -24,9 +25,9 @@ from epsilometer.outputs.reading_pieces import Place, product
 from epsilometer.storage import Undigestible, code_digest
 from epsilometer.storage.digests import content_digest
 
-# Outputs of each chunk whose features are computed twice: enough to notice chance or a counter, and
-# free.
-_TRIED_TWICE = 3
+# Outputs of each chunk whose features are computed twice: enough to notice randomness or a counter,
+# and it costs nothing.
+_COMPUTED_TWICE = 3
 
 
 @dataclass(frozen=True)
@@ -48,33 +49,41 @@ class Features:
 
     @classmethod
     def of(cls, function: Callable[[Any], Any], place: str | None = None) -> "Features":
-        """Those of a user's function."""
+        """Returns the features that a user's function computes.
+
+        Args:
+            function: of one output.
+            place: where to import it from; None finds out.
+        """
         if not callable(function):
             raise InputError(f"features={shown(function)} must be a function of one output")
-        code: Any = function
-        while hasattr(code, "func"):  # a partial function
-            code = code.func
-        name = str(getattr(code, "__name__", type(code).__name__))
-        digest = ""
-        if never_returns(code):
+        unwrapped: Any = function
+        while hasattr(unwrapped, "func"):  # a partial function
+            unwrapped = unwrapped.func
+        name = str(getattr(unwrapped, "__name__", type(unwrapped).__name__))
+        if never_returns(unwrapped):
             raise InputError(
                 f"features={name} returns None whatever the output: is a `return` missing?"
             )
+        digest = ""
         with suppress(Undigestible):
             digest = code_digest(function)
-        return cls(name, digest, place_of(function) if place is None else place, function)
+        if place is None:
+            place = place_of(function)
+        return cls(name=name, digest=digest, place=place, function=function)
 
     def note(self) -> dict[str, str]:
-        """What a result keeps of them; the first three arguments of the constructor."""
+        """Returns what a result keeps of them: all but the function itself."""
         return {"name": self.name, "digest": self.digest, "place": self.place}
 
     def __call__(self, values: Any, expected: int | None = None) -> Outputs:
-        """Turns a batch of outputs into columns, like `read_outputs`, and adds those of their features."""
+        """Turns a batch of outputs into columns, like `read_outputs`, and adds their features."""
         if isinstance(values, Outputs) and self.function is None:  # kept with these features
             return values
         if self.function is None:
             raise InputError(
-                f"features={self.name} were kept beside other outputs; give the function to compute them"
+                f"features={self.name} were kept beside other outputs; "
+                "give the function to compute them"
             )
         if isinstance(values, Outputs):
             raise InputError(
@@ -85,76 +94,89 @@ class Features:
         if not len(plain):
             return plain
         if isinstance(batch, dict):  # columns, or a data frame
-            batch = [
-                dict(zip(batch, row, strict=True)) for row in zip(*batch.values(), strict=True)
-            ]
+            names = list(batch)
+            rows = zip(*batch.values(), strict=True)
+            batch = [dict(zip(names, row, strict=True)) for row in rows]
         try:
             added = read_outputs(self._values(batch))
         except MechanismError as error:
             raise MechanismError(
                 f"features={self.name}, of {len(batch)} outputs: {error}"
             ) from error
-        text = partial(record_text, FEATURED, ["features", "output"])
-        return Outputs(
-            tuple(product([[*added], [*plain]], text, Place(np.arange(len(plain))))), len(plain)
-        )
+        shape_text = partial(record_text, FEATURED, ["features", "output"])
+        positions = Place(np.arange(len(plain)))
+        blocks = product([list(added), list(plain)], shape_text, positions)
+        return Outputs(tuple(blocks), len(plain))
 
     def _values(self, outputs: Array | Sequence[Any]) -> list[Any]:
+        """Returns the features of all outputs, and checks that they depend on nothing else."""
         values = [self._value(output) for output in outputs]
-        for output, value in zip(outputs[:_TRIED_TWICE], values, strict=False):
-            again = self._value(output)
+        for output, value in zip(outputs[:_COMPUTED_TWICE], values, strict=False):
+            second_value = self._value(output)
             with suppress(Undigestible):
-                if content_digest(again) != content_digest(value):
-                    both = f"for the output {shown(output)} it returned {shown(value)} and then {shown(again)}"
+                if content_digest(second_value) != content_digest(value):
                     raise InputError(
-                        f"features={self.name} must depend on the output alone: {both}"
+                        f"features={self.name} must depend on the output alone: "
+                        f"for the output {shown(output)} it returned {shown(value)} "
+                        f"and then {shown(second_value)}"
                     )
         return values
 
     def _value(self, output: Any) -> Any:
-        """The features of one output, which is copied: whoever changes it changes nothing."""
+        """Returns the features of one output.
+
+        The function gets a copy, so it cannot change the output.
+        """
         if isinstance(output, Enum) and type(output).__name__ == "FailedRun":  # there is no output
             return None
         assert self.function is not None
         try:
             value = snapshot(self.function(snapshot(output)))
         except Exception as error:
-            what = f"{type(error).__name__} on the output {shown(output)}: {shown(str(error))}"
-            raise InputError(f"features={self.name} raised {what}") from error
-        return (
-            value if isinstance(value, dict) or not self.name.isidentifier() else {self.name: value}
-        )
+            raise InputError(
+                f"features={self.name} raised {type(error).__name__} on the output "
+                f"{shown(output)}: {shown(str(error))}"
+            ) from error
+        if isinstance(value, dict) or not self.name.isidentifier():
+            return value
+        return {self.name: value}
 
 
 def as_features(given: object) -> Features | None:
-    """What a caller gave as `features=`."""
-    return given if given is None or isinstance(given, Features) else Features.of(given)  # type: ignore[arg-type]
+    """Returns what a caller gave as `features=`: a function, features, or None."""
+    if given is None or isinstance(given, Features):
+        return given
+    return Features.of(given)  # type: ignore[arg-type]  # which refuses what is no function
 
 
 def same_features(mechanism: Mechanism, given: Features | None, stored: Any) -> Mechanism:
-    """The mechanism to replay an event with: with the features that it was found with, or without any.
+    """Returns the mechanism to replay an event with.
+
+    It has the features that the event was found with, or none.
 
     Args:
-        mechanism: may bring them.
+        mechanism: may bring the features.
         given: what the caller gave again.
         stored: what the result keeps of them, as a `note`; None if there were none.
     """
     if stored is None or given is not None:
         mechanism = mechanism.with_features(given)
-    there = mechanism.features
-    known = stored if isinstance(stored, dict) else {}
-    if stored is None and there is not None:
+    features = mechanism.features
+    stored_note = stored if isinstance(stored, dict) else {}
+    if stored is None and features is not None:
         raise InputError(
-            f"features={there.name}: the event of this result was found without features; leave them out"
+            f"features={features.name}: the event of this result was found without features; "
+            "leave them out"
         )
-    if stored is not None and there is None:
-        what = f"{known.get('name')!s:.80} ({known.get('place') or 'a function that cannot be imported'!s:.80})"
+    if stored is not None and features is None:
+        place = stored_note.get("place") or "a function that cannot be imported"
         raise InputError(
-            f"the event looks at features, which the mechanism lacks; give them again: features={what}"
+            "the event looks at features, which the mechanism lacks; give them again: "
+            f"features={stored_note.get('name')!s:.80} ({place!s:.80})"
         )
-    if there is not None and there.digest != known.get("digest"):
-        what = f"digest {there.digest}, there {known.get('digest')!s:.40}"
+    if features is not None and features.digest != stored_note.get("digest"):
         raise InputError(
-            f"features={there.name} is not the function that the event was found with ({what})"
+            f"features={features.name} is not the function that the event was found with "
+            f"(digest {features.digest}, there {stored_note.get('digest')!s:.40})"
         )
     return mechanism

@@ -1,4 +1,7 @@
-"""Mechanisms that are services: JSON over HTTP, one request per output or many outputs per request."""
+"""Mechanisms that are services: JSON over HTTP.
+
+A service is asked once per output, or for many outputs per request.
+"""
 
 import http.client
 import re
@@ -25,9 +28,9 @@ from epsilometer.errors import (
 )
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.callables import OnError, failed_run
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
-from epsilometer.mechanisms.functions import OnError, failed_run
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
 from epsilometer.storage.exchange import decode, read_json, to_json
@@ -39,14 +42,20 @@ _TOO_MANY_REQUESTS = 429
 _UNAVAILABLE = 503
 # A gateway has no answer of the service behind it, which may have drawn an output all the same.
 _NO_ANSWER_BEHIND = (502, 504)
-# Seconds that a service may ask us to wait before a request is sent again.
+# Seconds that a service may ask us to wait before a request is sent again, at most.
 _LONGEST_PAUSE = 10.0
-_PIECE = 1 << 16
-
-
+# Digits of the seconds in a header Retry-After, at most: longer numbers are ignored.
+_MAX_PAUSE_DIGITS = 5
+# Bytes that are read at a time.
+_BUFFER_SIZE = 1 << 16
+# Bytes of an answer that are quoted in a message.
+_QUOTED_BYTES = 80
+# The same for an answer with an error status, which explains more.
+_QUOTED_STATUS_BYTES = 200
 # Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with
 # percent signs.
-_AS_IT_IS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
+_ADDRESS_CHARACTERS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
+_LOST_OUTPUT = "this is not tried again, since an output may have been drawn and lost"
 
 
 class RequestFailed(MechanismError):
@@ -65,7 +74,11 @@ class RequestFailed(MechanismError):
 
 
 class _TryAgain(Exception):
-    """A failure before any work was done."""
+    """A failure before any work was done.
+
+    Attributes:
+        pause: seconds to wait before the next try, if the service says so.
+    """
 
     def __init__(self, reason: str, pause: float | None = None) -> None:
         super().__init__(reason)
@@ -74,15 +87,15 @@ class _TryAgain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """How to ask.
+    """Sends requests to a service.
 
     Attributes:
-        url: in its parts.
+        url: its address, in its parts.
         headers: sent with every request.
         timeout: seconds per request, from connecting to the last byte.
         retries: how often a request is sent again when it was not served.
         pause: seconds before the first of these; doubled for each further one.
-        most: bytes of an answer.
+        max_bytes: of an answer.
     """
 
     url: SplitResult = field(repr=False)
@@ -90,24 +103,29 @@ class Client:
     timeout: float
     retries: int
     pause: float
-    most: int
+    max_bytes: int
 
     @property
     def place(self) -> str:
-        """The address as it may be told: its query may hold a key."""
+        """The address as it may be published: its query may hold a key."""
         return public_address(self.url.geturl())
 
-    def told(self, answer: bytes, most: int = 80) -> str:
-        """The beginning of an answer, for messages: services like to repeat the key that they refuse."""
-        return without(shown(answer[:most]), self.secrets)
+    def quote_answer(self, answer: bytes, n_bytes: int = _QUOTED_BYTES) -> str:
+        """Returns the beginning of an answer, for messages, without secrets.
+
+        Services like to repeat the key that they refuse.
+        """
+        return without(shown(answer[:n_bytes]), self.secrets)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be in any text."""
+        """Texts that must not be in any message."""
         return secrets_of(self.url.geturl(), self.headers)
 
     def post(self, body: str) -> bytes:
-        """The answer to one request, which is sent again only when the service did no work for it.
+        """Sends one request and returns the answer.
+
+        The request is sent again only when the service did no work for it.
 
         Raises:
             RequestFailed: if it was sent and not served.
@@ -116,26 +134,25 @@ class Client:
         failures: list[str] = []
         log = current_log()
         log.add(requests=1)
-        for turn in range(self.retries + 1):
+        for attempt in range(self.retries + 1):
             try:
                 return self._ask(body.encode())
             except _TryAgain as failure:
                 if not failures and self.retries:
                     log.add(retried=1)
                 failures.append(str(failure))
-                if turn < self.retries:
-                    time.sleep(min(_LONGEST_PAUSE, failure.pause or self.pause * 2**turn))
+                if attempt < self.retries:
+                    pause = failure.pause or self.pause * 2**attempt
+                    time.sleep(min(_LONGEST_PAUSE, pause))
         raise MechanismError(
             f"{self.place} did not answer in {len(failures)} tries; the last one: {failures[-1]}"
         )
 
     def _ask(self, body: bytes) -> bytes:
-        kind = (
-            http.client.HTTPSConnection
-            if self.url.scheme == "https"
-            else http.client.HTTPConnection
-        )
-        connection = kind(str(self.url.hostname), self.url.port, timeout=self.timeout)
+        """Sends one request, once."""
+        is_secure = self.url.scheme == "https"
+        connect = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
+        connection = connect(str(self.url.hostname), self.url.port, timeout=self.timeout)
         connection.response_class = _Response
         began = time.monotonic()
         with closing(connection):
@@ -145,25 +162,29 @@ class Client:
                 pass_on(error)  # a TimeoutError may be the caller's
                 raise _TryAgain(f"cannot connect: {error}") from error
             except (OSError, ValueError) as error:
-                # also an invalid certificate, or a name that no host can have
+                # This may also be an invalid certificate, or a name that no host can have.
                 raise MechanismError(f"cannot connect to {self.place}: {error}") from error
-            with _Watch(connection, self.timeout - (time.monotonic() - began)) as watch:
+            seconds_left = self.timeout - (time.monotonic() - began)
+            with _Watch(connection, seconds_left) as watch:
                 return self._exchange(connection, body, watch)
 
     def _exchange(
         self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch"
     ) -> bytes:
-        target = quote(
-            (self.url.path or "/") + (f"?{self.url.query}" if self.url.query else ""),
-            safe=_AS_IT_IS,
-        )
+        """Sends the request over an open connection and returns the answer."""
+        target = self.url.path or "/"
+        if self.url.query:
+            target += f"?{self.url.query}"
+        target = quote(target, safe=_ADDRESS_CHARACTERS)
         headers = {
             "Content-Type": "application/json",
             "Accept": "application/json",
             "Connection": "close",
+            **self.headers,
         }
+        out_of_time = f"no whole answer within timeout={self.timeout:g} s"
         try:
-            connection.request("POST", target, body, {**headers, **self.headers})
+            connection.request("POST", target, body, headers)
             with connection.getresponse() as response:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError, ValueError) as error:
@@ -172,22 +193,20 @@ class Client:
             kind = "BrokenOff"
             if watch.rang or isinstance(error, TimeoutError):
                 kind = "TimedOut"
-                why = f"no whole answer within timeout={self.timeout:g} s"
+                reason = out_of_time
             elif isinstance(error, http.client.IncompleteRead):
-                why = (
-                    f"{error.expected} bytes less than announced, after {self.told(error.partial)}"
-                )
+                start = self.quote_answer(error.partial)
+                reason = f"{error.expected} bytes less than announced, after {start}"
             else:
-                why = without(
-                    type(error).__name__ + (f": {error}" if str(error) else ""), self.secrets
-                )
-            # Not "from error": what the standard library says may quote a header, or the address
+                reason = type(error).__name__
+                if str(error):
+                    reason += f": {error}"
+                reason = without(reason, self.secrets)
+            # Not "from error": the text of the standard library may quote a header, or the address
             # with its key.
-            lost = "this is not tried again, since an output may have been drawn and lost"
-            raise RequestFailed(kind, f"{self.place} broke off: {why}; {lost}") from None
+            raise RequestFailed(kind, f"{self.place} broke off: {reason}; {_LOST_OUTPUT}") from None
         if watch.rang:
-            why = f"no whole answer within timeout={self.timeout:g} s"
-            raise RequestFailed("TimedOut", f"{self.place} broke off: {why}")
+            raise RequestFailed("TimedOut", f"{self.place} broke off: {out_of_time}")
         if response.status != 200:
             self._refuse(response, answer)
         return answer
@@ -195,37 +214,51 @@ class Client:
     def _refuse(self, response: http.client.HTTPResponse, answer: bytes) -> NoReturn:
         """Raises what a status other than 200 means: try again, or a failure."""
         status = response.status
-        after = response.getheader("Retry-After")
-        if status == _TOO_MANY_REQUESTS or (status == _UNAVAILABLE and after is not None):
-            seconds = (after or "").strip()
-            pause = float(seconds) if seconds.isdigit() and len(seconds) < 6 else None
-            raise _TryAgain(f"status {status}: {self.told(answer)}", pause)
-        what = f"{self.place} answered with status {status}"
+        retry_after = response.getheader("Retry-After")
+        was_turned_away = status == _UNAVAILABLE and retry_after is not None
+        if status == _TOO_MANY_REQUESTS or was_turned_away:
+            seconds = (retry_after or "").strip()
+            is_usable = seconds.isdigit() and len(seconds) <= _MAX_PAUSE_DIGITS
+            pause = float(seconds) if is_usable else None
+            raise _TryAgain(f"status {status}: {self.quote_answer(answer)}", pause)
+        message = f"{self.place} answered with status {status}"
         if 300 <= status < 400:
-            what += " to " + without(
-                public_address(response.getheader("Location") or "nowhere")[:200], self.secrets
-            )
-        what += f": {self.told(answer, 200)}"
+            location = public_address(response.getheader("Location") or "nowhere")
+            message += " to " + without(location[:200], self.secrets)
+        message += f": {self.quote_answer(answer, _QUOTED_STATUS_BYTES)}"
         if status in _NO_ANSWER_BEHIND or status == _UNAVAILABLE:
-            what += "; this is not tried again, since an output may have been drawn and lost"
-            what += ': from_http(…, on_error="outcome"), with one output per request, counts such a run as an output'
-        raise RequestFailed(f"Status{status}", what)
+            message += (
+                f'; {_LOST_OUTPUT}: from_http(…, on_error="outcome"), with one output per request, '
+                "counts such a run as an output"
+            )
+        raise RequestFailed(f"Status{status}", message)
 
     def _read(self, response: http.client.HTTPResponse) -> bytes:
+        """Reads an answer, up to one byte more than it may have."""
         answer = bytearray()
-        while piece := response.read(min(_PIECE, self.most + 1 - len(answer))):
-            answer += piece
-            if len(answer) > self.most:
-                start = self.told(bytes(answer[:80]))
-                what = f"{self.place} answered with more than {self.most} bytes, beginning with {start}"
-                raise RequestFailed("TooMuchOutput", what)
+        while True:
+            n_wanted = min(_BUFFER_SIZE, self.max_bytes + 1 - len(answer))
+            received = response.read(n_wanted)
+            if not received:
+                break
+            answer += received
+            if len(answer) > self.max_bytes:
+                start = self.quote_answer(bytes(answer[:_QUOTED_BYTES]))
+                raise RequestFailed(
+                    "TooMuchOutput",
+                    f"{self.place} answered with more than {self.max_bytes} bytes, "
+                    f"beginning with {start}",
+                )
         if response.length:
-            raise http.client.IncompleteRead(bytes(answer[:80]), response.length)
+            raise http.client.IncompleteRead(bytes(answer[:_QUOTED_BYTES]), response.length)
         return bytes(answer)
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer that refuses pieces of a negative size: the standard library reads -1 bytes as "all there is"."""
+    """An answer that refuses chunks of a negative size.
+
+    The standard library reads -1 bytes as "all there is".
+    """
 
     def _read_next_chunk_size(self) -> int:
         size: int = super()._read_next_chunk_size()  # type: ignore[misc]  # not in the type stubs
@@ -235,7 +268,10 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Watch:
-    """Ends a connection when the whole request takes too long: a socket's own limit restarts with every byte."""
+    """Ends a connection when the request as a whole takes too long.
+
+    A socket's own limit restarts with every byte.
+    """
 
     def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
         self.rang = False
@@ -256,11 +292,15 @@ class _Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
+# Outputs per chunk of a service that is asked once per output: a chunk takes about as long as one
+# of a program.
 _SINGLE_CHUNK = 64
+# Outputs per request of a batch service.
 _BATCH_CHUNK = 1000
-# One answer may be as long as this, and this much per output is allowed to a batch on top of it.
-_MOST_SINGLE = 4 << 20
-_MOST_PER_OUTPUT = 4096
+# Bytes that an answer may have.
+_MAX_ANSWER_BYTES = 4 << 20
+# Bytes per output that the answer of a batch service may have on top of them.
+_MAX_BYTES_PER_OUTPUT = 4096
 
 
 class HttpMechanism(Mechanism):
@@ -278,16 +318,24 @@ class HttpMechanism(Mechanism):
         self.on_error = on_error
 
     def digest(self) -> str:
-        """Digest of the address, the headers and what becomes of failures; the service itself cannot be known."""
-        called = type(self).__name__, self.client.url.geturl(), sorted(self.client.headers.items())
-        return code_digest(called if self.on_error == "raise" else (*called, self.on_error))
+        """Returns a digest of the address, the headers and what becomes of failures.
+
+        The service itself cannot be inspected.
+        """
+        headers = sorted(self.client.headers.items())
+        call: tuple[Any, ...] = (type(self).__name__, self.client.url.geturl(), headers)
+        if self.on_error != "raise":
+            call = (*call, self.on_error)
+        return code_digest(call)
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""
         body = f'{{"dataset": {to_json(dataset)}}}'
-        return self._read(draw_one_by_one(lambda: self._one(body), n, self._read), n)
+        values = draw_one_by_one(lambda: self._draw_one(body), n, self._read)
+        return self._read(values, n)
 
-    def _one(self, body: str) -> Any:
+    def _draw_one(self, body: str) -> Any:
+        """Sends one request, and returns its output, or the outcome of a failure."""
         try:
             return _unwrapped(self._ask(body), "output")
         except RequestFailed as failure:
@@ -296,6 +344,7 @@ class HttpMechanism(Mechanism):
             return failed_run(failure.kind)
 
     def _ask(self, body: str) -> Any:
+        """Sends one request, and returns the JSON value of its answer."""
         source = f"the answer of {self.place}"
         try:
             answer = self.client.post(body)
@@ -316,10 +365,13 @@ class BatchHttpMechanism(HttpMechanism):
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends one request."""
-        values = _unwrapped(self._ask(f'{{"n": {n}, "dataset": {to_json(dataset)}}}'), "outputs")
+        answer = self._ask(f'{{"n": {n}, "dataset": {to_json(dataset)}}}')
+        values = _unwrapped(answer, "outputs")
         if not isinstance(values, list):
-            said = without(shown(values), self.client.secrets)
-            raise MechanismError(f"{self.place} must answer with a list of {n} outputs, not {said}")
+            quoted = without(shown(values), self.client.secrets)
+            raise MechanismError(
+                f"{self.place} must answer with a list of {n} outputs, not {quoted}"
+            )
         if len(values) != n:
             raise MechanismError(
                 f"{self.place} gave {len(values)} outputs where {n} were asked for"
@@ -375,44 +427,63 @@ def from_http(
         >>> mechanism.name
         'http://localhost:8000/draw'
     """
-    kind: Callable[..., HttpMechanism] = BatchHttpMechanism if batch else HttpMechanism
-    chunk = (_BATCH_CHUNK if batch else _SINGLE_CHUNK) if chunk_size is None else chunk_size
-    most = (
-        (_MOST_SINGLE + (chunk * _MOST_PER_OUTPUT if batch else 0))
-        if max_output is None
-        else max_output
-    )
-    for setting, value in {"timeout": timeout, "chunk_size": chunk, "max_output": most}.items():
-        check_positive(setting, value)
-    for setting, value in {"pause": pause, "retries": retries}.items():
-        check_at_least(setting, value, 0.0)
-    if on_error not in (("raise",) if batch else ("raise", "outcome")):
+    chunk = chunk_size
+    if chunk is None:
+        chunk = _BATCH_CHUNK if batch else _SINGLE_CHUNK
+    max_bytes = max_output
+    if max_bytes is None:
+        max_bytes = _MAX_ANSWER_BYTES
+        if batch:
+            max_bytes += chunk * _MAX_BYTES_PER_OUTPUT
+    check_positive("timeout", timeout)
+    check_positive("chunk_size", chunk)
+    check_positive("max_output", max_bytes)
+    check_at_least("pause", pause, 0.0)
+    check_at_least("retries", retries, 0.0)
+    allowed_on_error = ("raise",) if batch else ("raise", "outcome")
+    if on_error not in allowed_on_error:
         raise InputError(
             f"on_error={on_error!r} must be 'raise', or, for one output per request, 'outcome'"
         )
+    _check_headers(headers)
+    client = Client(
+        url=_check_url(url),
+        headers=dict(headers or {}),
+        timeout=float(timeout),
+        retries=int(retries),
+        pause=float(pause),
+        max_bytes=int(max_bytes),
+    )
+    mechanism_class = BatchHttpMechanism if batch else HttpMechanism
+    mechanism = mechanism_class(client, chunk_size=int(chunk), name=name, on_error=on_error)
+    return mechanism.with_features(as_features(features))
+
+
+def _check_headers(headers: Any) -> None:
+    """Refuses headers that cannot be sent.
+
+    The error names the wrong one, but not its value, which may be secret.
+    """
     if headers is not None and not isinstance(headers, Mapping):
         raise InputError(f"headers of type {type(headers).__name__} must be a dict of texts")
-    # an error names the wrong one and keeps its value to itself
     for header, text in (headers or {}).items():
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that cannot be one: use letters, digits and -")
         if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
-            why = "its value, which may be secret, has another character or a line break"
-            hint = "(read from a file? use .strip())"
-            raise InputError(f"headers[{header!r}] must be one line of Latin-1 text; {why} {hint}")
-    client = Client(
-        _check_url(url), dict(headers or {}), float(timeout), int(retries), float(pause), int(most)
-    )
-    return kind(client, int(chunk), name, on_error).with_features(as_features(features))
+            raise InputError(
+                f"headers[{header!r}] must be one line of Latin-1 text; its value, which may be "
+                "secret, has another character or a line break (read from a file? use .strip())"
+            )
 
 
 def _check_url(url: str) -> SplitResult:
+    """Returns the parts of an address, or raises if it cannot be used."""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except (ValueError, AttributeError, TypeError):
-        usable = False
-    if not usable or not url.isprintable() or " " in url:
+        is_usable = False
+    if not is_usable or not url.isprintable() or " " in url:
         named = public_address(url) if isinstance(url, str) else f"of type {type(url).__name__}"
         raise InputError(f"url={shown(named)} must be an address like http://host:port/path")
     if parts.username is not None:
@@ -423,5 +494,6 @@ def _check_url(url: str) -> SplitResult:
 
 
 def _unwrapped(value: Any, key: str) -> Any:
-    """The value itself, or the only entry of an object of that name."""
-    return value[key] if isinstance(value, dict) and set(value) == {key} else value
+    """Returns the value itself, or the entry of an object that has only this key."""
+    is_wrapped = isinstance(value, dict) and set(value) == {key}
+    return value[key] if is_wrapped else value

@@ -1,8 +1,9 @@
-"""Draws of an audit kept in a file, exactly: each input's outputs in the order in which they were drawn.
+"""Draws of an audit recorded in a file, exactly.
 
-A .jsonl file has a line about the audit and then a line per chunk, with the outputs as columns; it
-can hold any kind of output. An .npz file has an array per input (`left` and `right` for one pair);
-it can hold numbers and arrays of them.
+Each input's outputs are in the order in which they were drawn. A .jsonl file has a line about the
+audit and then a line per chunk, with the outputs as columns; it can hold any kind of output. An
+.npz file has an array per input (`left` and `right` for one pair); it can hold numbers and arrays
+of them.
 """
 
 import json
@@ -30,23 +31,28 @@ from epsilometer.storage.exchange import reading
 from epsilometer.storage.recorded_texts import json_values, text_lines
 from epsilometer.storage.writing import writing
 
-_VERSION = 1
-_USUAL_NAN = struct.pack(">d", math.nan).hex()
-_MARK = "epsilometer_recording"
+# The key by which a file of ours is recognised; its value is the version of the format.
+_FORMAT_KEY = "epsilometer_recording"
+_FORMAT_VERSION = 1
+# The name of the array in an .npz file that describes the others.
 ABOUT = "about"
 # How lines about inputs begin: those of other inputs are skipped without being parsed.
-_OTHERS = ('{"dataset": ', '{"input": ')
+_LINE_STARTS = ('{"dataset": ', '{"input": ')
+# The bits of the usual NaN, in hexadecimal digits.
+_USUAL_NAN = struct.pack(">d", math.nan).hex()
+# Floating-point types by their width in bytes, except for float64.
 _FLOATS: dict[int, type] = {
     2: np.float16,
     4: np.float32,
     np.dtype(np.longdouble).itemsize: np.longdouble,
 }
-_KINDS: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
+# Types of numbers by their names in a file.
+_NUMBER_TYPES: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a file of kept draws says about itself.
+    """What a file of recorded draws says about itself.
 
     Attributes:
         name: of the mechanism.
@@ -68,64 +74,82 @@ class About:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def inputs(self) -> list[str]:
-        """A text per input, in the order in which the file numbers them."""
-        known = (digest_of(pair.side(side)) for pair in self.pairs for side in (0, 1))
-        return list(dict.fromkeys([*known, *self.further]))
+        """Returns the key of each input, in the order in which the file numbers them."""
+        keys: dict[str, None] = {}  # each once, in order
+        for pair in self.pairs:
+            for side in (0, 1):
+                keys[digest_of(pair.side(side))] = None
+        for key in self.further:
+            keys[key] = None
+        return list(keys)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `from_dict` is the inverse."""
-        pairs = [pair_to_dict(pair) for pair in self.pairs]
-        further = list(self.further)
-        about = {"mechanism": self.name, "chunk_size": self.chunk_size}
-        noted: dict[str, Any] = {"features": self.features.note()} if self.features else {}
+        """Returns plain data; `from_dict` is the inverse."""
+        data: dict[str, Any] = {
+            _FORMAT_KEY: _FORMAT_VERSION,
+            "mechanism": self.name,
+            "chunk_size": self.chunk_size,
+            "pairs": [pair_to_dict(pair) for pair in self.pairs],
+            "further": list(self.further),
+        }
+        if self.features:
+            data["features"] = self.features.note()
         if self.seeds:
-            noted["seeds"] = list(self.seeds)
+            data["seeds"] = list(self.seeds)
         if self.facts:
-            noted["facts"] = dict(self.facts)
-        return {_MARK: _VERSION, **about, "pairs": pairs, "further": further, **noted}
+            data["facts"] = dict(self.facts)
+        return data
 
     @classmethod
     def from_dict(cls, data: Any, path: Path) -> "About":
-        """The inverse of `to_dict`."""
-        if not isinstance(data, dict) or data.get(_MARK) != _VERSION:
+        """Restores what `to_dict` returned.
+
+        Raises:
+            InputError: if the data are of another version, or make no sense.
+        """
+        if not isinstance(data, dict) or data.get(_FORMAT_KEY) != _FORMAT_VERSION:
             raise InputError(f"{path} was kept in a format that this version does not read")
         try:
-            pairs = tuple(pair_from_dict(pair) for pair in data["pairs"])
-            name = str(data["mechanism"])
-            chunk_size = int(data["chunk_size"])
-            further = map(str, data["further"])
-            features = Features(**data["features"], function=None) if "features" in data else None
-            seeds = tuple(map(int, data.get("seeds", ())))
+            features = None
+            if "features" in data:
+                features = Features(**data["features"], function=None)
             return cls(
-                name,
-                chunk_size,
-                pairs,
-                tuple(further),
-                features,
-                seeds,
-                dict(data.get("facts", {})),
+                name=str(data["mechanism"]),
+                chunk_size=int(data["chunk_size"]),
+                pairs=tuple(pair_from_dict(pair) for pair in data["pairs"]),
+                further=tuple(str(key) for key in data["further"]),
+                features=features,
+                seeds=tuple(int(seed) for seed in data.get("seeds", ())),
+                facts=dict(data.get("facts", {})),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
 
 
 class Keys:
-    """The keys of datasets that are asked for chunk after chunk: a large one is read only once."""
+    """Computes the keys of datasets that are asked for chunk after chunk.
+
+    The last ones are remembered, so a large dataset is read only once.
+    """
 
     def __init__(self) -> None:
         self._last: list[tuple[Any, str]] = []
 
     def __call__(self, dataset: Any) -> str:
-        """The key of a dataset."""
-        known = next((key for each, key in self._last if each is dataset), None)
-        if known is None:
-            known = digest_of(dataset)
-            self._last = [(dataset, known), *self._last[:3]]  # a pair, and the one before it
-        return known
+        """Returns the key of a dataset."""
+        for known_dataset, known_key in self._last:
+            if known_dataset is dataset:
+                return known_key
+        key = digest_of(dataset)
+        self._last = [(dataset, key), *self._last[:3]]  # a pair, and the one before it
+        return key
 
 
 class KeptMechanism(Mechanism):
-    """Another mechanism, whose draws the sampler passes to `keeper`, in order, wherever they were drawn."""
+    """Another mechanism, whose draws are recorded.
+
+    The sampler passes them to `keeper`, in order, wherever they were drawn.
+    """
 
     def __init__(self, mechanism: Mechanism, keeper: Keeper, used: UsedDraws) -> None:
         self.mechanism = mechanism
@@ -137,7 +161,7 @@ class KeptMechanism(Mechanism):
         self.features = mechanism.features
 
     def digest(self) -> str:
-        """Of the other mechanism."""
+        """Returns the digest of the other mechanism."""
         return self.mechanism.digest()
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -151,30 +175,34 @@ class KeptMechanism(Mechanism):
 
 @dataclass(slots=True)
 class _NotingKeeper:
-    """Keeps draws, and notes which of them choose and which prove."""
+    """Records draws, and notes which of them choose and which certify."""
 
     keeper: Keeper
     used: UsedDraws
     key_of: Keys
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
-        """Some outputs of one input, in the order in which they were drawn."""
+        """Receives some outputs of one input, in the order in which they were drawn."""
         self.used.add(self.key_of(dataset), outputs)
         self.keeper.keep(dataset, outputs)
 
 
 def input_names(pairs: Sequence[Pair]) -> dict[str, str]:
-    """What the inputs of a single pair are called in a result, by their keys; of several, the keys must do."""
+    """Returns what the inputs of a single pair are called in a result, by their keys.
+
+    Inputs of several pairs have no names; they are called by their keys.
+    """
     if len(pairs) != 1:
         return {}
-    return {digest_of(pairs[0].side(side)): name for side, name in enumerate(("left", "right"))}
+    pair = pairs[0]
+    return {digest_of(pair.left): "left", digest_of(pair.right): "right"}
 
 
 @contextmanager
 def keeping(
     mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None, seed: int | None = None
 ) -> Iterator[Mechanism]:
-    """The mechanism to draw from so that its draws are kept in a file; None keeps nothing.
+    """Yields the mechanism to draw from so that its draws are recorded in a file.
 
     The file is there when the context ends. If it ends with an error, whatever was there before
     stays.
@@ -182,7 +210,7 @@ def keeping(
     Args:
         mechanism: what draws.
         pairs: those that are known before the first draw.
-        path: the file.
+        path: the file; None records nothing.
         seed: of the audit.
     """
     if path is None:
@@ -214,7 +242,8 @@ def keeping(
         formats = ".jsonl (outputs of every kind) or .npz (numbers and arrays)"
         raise InputError(f"record={str(path)!r} must end in {formats}")
     with writing(target) as file:
-        writer = (_LinesKeeper if target.suffix.lower() == ".jsonl" else _ArraysKeeper)(file, about)
+        is_text = target.suffix.lower() == ".jsonl"
+        writer = _LinesKeeper(file, about) if is_text else _ArraysKeeper(file, about)
         if mechanism.used is not None:  # a recording notes what is read from it
             yield KeptMechanism(mechanism, writer, mechanism.used)
         else:
@@ -224,6 +253,8 @@ def keeping(
 
 
 class _LinesKeeper:
+    """Writes draws to a .jsonl file, a line per chunk."""
+
     def __init__(self, file: IO[bytes], about: About) -> None:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
         self._key_of = Keys()
@@ -252,45 +283,51 @@ class _LinesKeeper:
 
 
 class _ArraysKeeper:
+    """Writes draws to an .npz file, an array per input, when all are there."""
+
     def __init__(self, file: IO[bytes], about: About) -> None:
         self._file = file
         self._about = about
         self._key_of = Keys()
-        self._kept: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
+        # By the key of the input: its chunks.
+        self._chunks: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
 
     def keep(self, dataset: Any, outputs: Outputs) -> None:
         """Remembers an array."""
         array = _as_array(outputs)
-        kept = self._kept.setdefault(self._key_of(dataset), [])
-        if kept and (kept[0].dtype != array.dtype or kept[0].shape[1:] != array.shape[1:]):
-            raise _no_array(outputs)
-        kept.append(array)
+        chunks = self._chunks.setdefault(self._key_of(dataset), [])
+        if chunks:
+            first = chunks[0]
+            if first.dtype != array.dtype or first.shape[1:] != array.shape[1:]:
+                raise _no_array(outputs)
+        chunks.append(array)
 
     def finish(self) -> None:
         """Writes the file."""
-        about = replace(self._about, further=tuple(self._kept))
-        names = array_names(about)
-        arrays = {
-            name: np.concatenate(kept)
-            for name, kept in zip(names, self._kept.values(), strict=True)
-            if kept
-        }
-        np.savez(self._file, **{ABOUT: np.array(json.dumps(about.to_dict()))}, **arrays)  # type: ignore[arg-type]
+        about = replace(self._about, further=tuple(self._chunks))
+        arrays = {ABOUT: np.array(json.dumps(about.to_dict()))}
+        for name, chunks in zip(array_names(about), self._chunks.values(), strict=True):
+            if chunks:
+                arrays[name] = np.concatenate(chunks)
+        np.savez(self._file, **arrays)  # type: ignore[arg-type]
 
 
 def array_names(about: About) -> list[str]:
-    """The names of a file's arrays, one per input."""
-    n = len(about.inputs())
-    return (
-        ["left", "right"]
-        if n == 2 and len(about.pairs) == 1
-        else [f"input_{number}" for number in range(n)]
-    )
+    """Returns the names of a file's arrays, one per input."""
+    n_inputs = len(about.inputs())
+    if n_inputs == 2 and len(about.pairs) == 1:
+        return ["left", "right"]
+    return [f"input_{number}" for number in range(n_inputs)]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLines:
-    """The draws of one input in a .jsonl file that `record=` wrote."""
+    """The draws of one input in a .jsonl file that `record=` wrote.
+
+    Attributes:
+        path: the file.
+        number: of the input.
+    """
 
     path: Path
     number: int
@@ -299,19 +336,22 @@ class KeptLines:
         return f"{self.path} (input {self.number})"
 
     def count(self) -> int | None:
-        """Unknown before the file is read."""
+        """Returns None: the number is unknown before the file is read."""
         return None
 
     def pieces(self) -> Iterator[Outputs]:
-        """The chunks, as they were drawn."""
-        mine = f'{{"dataset": {self.number}, '
+        """Yields the chunks, as they were drawn."""
+        line_start = f'{{"dataset": {self.number}, '
         for number, line in text_lines(self.path):
-            if number == 1 or (line.startswith(_OTHERS) and not line.startswith(mine)):
+            is_first = number == 1
+            is_of_other = line.startswith(_LINE_STARTS) and not line.startswith(line_start)
+            if is_first or is_of_other:
                 continue
             try:
                 data = json.loads(line)
                 if data["dataset"] == self.number:
-                    yield Outputs(tuple(map(_block_from_dict, data["blocks"])), int(data["size"]))
+                    blocks = tuple(_block_from_dict(block) for block in data["blocks"])
+                    yield Outputs(blocks, int(data["size"]))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
                     f"{self.path}, line {number}: not a chunk of draws: {shown(line)}"
@@ -319,18 +359,19 @@ class KeptLines:
 
 
 def about_lines(path: Path) -> About | None:
-    """What a .jsonl file says about itself, if `record=` wrote it."""
-    first = next(json_values(path), (0, None))[1]
-    if not isinstance(first, dict) or _MARK not in first:
+    """Returns what a .jsonl file says about itself; None if `record=` did not write it."""
+    _, first = next(json_values(path), (0, None))
+    if not isinstance(first, dict) or _FORMAT_KEY not in first:
         return None
-    met = [
-        json.loads(line)["input"] for _, line in text_lines(path) if line.startswith('{"input": ')
-    ]
-    return replace(About.from_dict(first, path), further=tuple(met))
+    further = []
+    for _, line in text_lines(path):
+        if line.startswith('{"input": '):
+            further.append(json.loads(line)["input"])
+    return replace(About.from_dict(first, path), further=tuple(further))
 
 
 def about_arrays(path: Path) -> About:
-    """What an .npz file says about itself."""
+    """Returns what an .npz file says about itself."""
     unclear = reading(
         f"{path} does not describe its draws in plain text, and nothing is unpickled", (ValueError,)
     )
@@ -339,102 +380,123 @@ def about_arrays(path: Path) -> About:
 
 
 def _as_array(outputs: Outputs) -> np.ndarray[Any, Any]:
-    if len(outputs.blocks) != 1 or not all(
-        isinstance(column, Numbers) for column in outputs.blocks[0].columns
-    ):
+    """Returns outputs as an array that reads back identically.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if len(outputs.blocks) != 1:
         raise _no_array(outputs)
     block = outputs.blocks[0]
     numbers = [column for column in block.columns if isinstance(column, Numbers)]
-    columns = []
-    # in their original width, if all values have the same one; else as they are
-    for column in numbers:
-        kinds = (
-            set()
-            if column.widths is None
-            else {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
-        )
-        columns.append(column.values.astype(kinds.pop()) if len(kinds) == 1 else column.values)
+    if len(numbers) < len(block.columns):
+        raise _no_array(outputs)
     if block.shape == "bigint":
-        columns = [_whole_numbers(*numbers)]
-    single = block.shape in _KINDS or block.shape == "bigint"
-    array = (
-        columns[0] if single else np.column_stack(columns) if columns else np.empty((block.size, 0))
-    )
-    # Only outputs that can be read back identically are kept.
-    if [each.shape for each in read_outputs(array)] != [block.shape] or len(
-        {column.dtype for column in columns}
-    ) > 1:
+        columns = [_big_integers(*numbers)]
+    else:
+        columns = [_in_original_width(column) for column in numbers]
+    is_single_number = block.shape in _NUMBER_TYPES or block.shape == "bigint"
+    if is_single_number:
+        array = columns[0]
+    elif columns:
+        array = np.column_stack(columns)
+    else:
+        array = np.empty((block.size, 0))
+    # Only outputs that can be read back identically are recorded.
+    shapes_read_back = [read_block.shape for read_block in read_outputs(array)]
+    have_one_type = len({column.dtype for column in columns}) <= 1
+    if shapes_read_back != [block.shape] or not have_one_type:
         raise _no_array(outputs)
     return np.array(array)
 
 
-def _whole_numbers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
-    """Whole numbers beyond 2^53 from their two columns, as int64 or uint64."""
-    values = np.array(
-        list(map(whole_number, rounded.values.tolist(), digit.values.tolist())), dtype=object
-    )
+def _in_original_width(column: Numbers) -> np.ndarray[Any, Any]:
+    """Returns the values in their original width, if all have the same one; else as they are."""
+    if column.widths is None:
+        return column.values
+    types = {_FLOATS.get(int(width)) for width in np.unique(column.widths)}
+    if len(types) != 1:
+        return column.values
+    return column.values.astype(types.pop())
+
+
+def _big_integers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
+    """Returns whole numbers beyond 2^53 from their two columns, as int64 or uint64."""
+    integers = list(map(whole_number, rounded.values.tolist(), digit.values.tolist()))
+    values = np.array(integers, dtype=object)
     if values.min() < np.iinfo(np.int64).min or values.max() > np.iinfo(np.uint64).max:
         return rounded.values  # does not read back identically, so it is refused
-    return values.astype(np.int64 if values.max() <= np.iinfo(np.int64).max else np.uint64)
+    is_signed = values.max() <= np.iinfo(np.int64).max
+    return values.astype(np.int64 if is_signed else np.uint64)
 
 
 def _no_array(outputs: Outputs) -> InputError:
     shapes = ", ".join(block.shape for block in outputs.blocks[:3])
     return InputError(
-        f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; use record=….jsonl"
+        f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; "
+        "use record=….jsonl"
     )
 
 
 def _block_to_dict(block: Block) -> dict[str, Any]:
-    rows = None if block.rows is None else block.rows.tolist()
+    """Returns a block as plain data; `_block_from_dict` is the inverse."""
     return {
         "shape": block.shape,
-        "rows": rows,
+        "rows": None if block.rows is None else block.rows.tolist(),
         "size": block.size,
-        "columns": [*map(_column_to_dict, block.columns)],
+        "columns": [_column_to_dict(column) for column in block.columns],
     }
 
 
 def _block_from_dict(data: dict[str, Any]) -> Block:
-    rows = None if data["rows"] is None else np.array(data["rows"], dtype=np.int64)
+    """Restores what `_block_to_dict` returned."""
     return Block(
-        str(data["shape"]), rows, tuple(map(_column_from_dict, data["columns"])), int(data["size"])
+        shape=str(data["shape"]),
+        rows=None if data["rows"] is None else np.array(data["rows"], dtype=np.int64),
+        columns=tuple(_column_from_dict(column) for column in data["columns"]),
+        size=int(data["size"]),
     )
 
 
 def _column_to_dict(column: Numbers | Labels) -> dict[str, Any]:
+    """Returns a column as plain data; `_column_from_dict` is the inverse."""
     if isinstance(column, Labels):
-        return {"labels": list(map(label_to_data, column.labels)), "codes": column.codes.tolist()}
-    kind = {"f": "float", "i": "int", "b": "bool"}[column.values.dtype.kind]
+        labels = [label_to_data(label) for label in column.labels]
+        return {"labels": labels, "codes": column.codes.tolist()}
+    number_type = {"f": "float", "i": "int", "b": "bool"}[column.values.dtype.kind]
     values = column.values.tolist()
-    if kind == "float":
-        values = [each if math.isfinite(each) else _float_text(each) for each in values]
-    return (
-        {kind: values}
-        if column.widths is None
-        else {kind: values, "widths": column.widths.tolist()}
-    )
+    if number_type == "float":
+        values = [value if math.isfinite(value) else _float_text(value) for value in values]
+    data = {number_type: values}
+    if column.widths is not None:
+        data["widths"] = column.widths.tolist()
+    return data
 
 
 def _float_text(value: float) -> str:
-    """Infinity, or NaN with its bits if they are unusual."""
-    raw = struct.pack(">d", value).hex()
-    return repr(value) if math.isinf(value) or raw == _USUAL_NAN else f"nan {raw}"
+    """Returns a text for infinity, or for NaN with its bits if they are unusual."""
+    bits = struct.pack(">d", value).hex()
+    if math.isinf(value) or bits == _USUAL_NAN:
+        return repr(value)
+    return f"nan {bits}"
 
 
 def _float_value(value: float | str) -> float:
-    """A float as `_column_to_dict` wrote it."""
-    is_odd = isinstance(value, str) and value.startswith("nan ")
-    return float(struct.unpack(">d", bytes.fromhex(str(value)[4:]))[0]) if is_odd else float(value)
+    """Returns a float that `_column_to_dict` wrote."""
+    if isinstance(value, str) and value.startswith("nan "):
+        bits = bytes.fromhex(value.removeprefix("nan "))
+        return float(struct.unpack(">d", bits)[0])
+    return float(value)
 
 
 def _column_from_dict(data: dict[str, Any]) -> Numbers | Labels:
+    """Restores what `_column_to_dict` returned."""
     if "labels" in data:
-        return Labels(
-            np.array(data["codes"], dtype=np.int32), tuple(map(label_from_data, data["labels"]))
-        )
+        labels = tuple(label_from_data(label) for label in data["labels"])
+        return Labels(np.array(data["codes"], dtype=np.int32), labels)
     widths = np.array(data["widths"], dtype=np.uint8) if "widths" in data else None
-    ((kind, values),) = ((name, each) for name, each in data.items() if name != "widths")
-    if kind == "float":
-        values = [_float_value(each) for each in values]
-    return Numbers(np.array(values, dtype=_KINDS[kind]), widths)
+    (number_type,) = data.keys() - {"widths"}
+    values = data[number_type]
+    if number_type == "float":
+        values = [_float_value(value) for value in values]
+    return Numbers(np.array(values, dtype=_NUMBER_TYPES[number_type]), widths)

@@ -1,4 +1,8 @@
-"""Objects of other libraries, used directly as mechanisms: OpenDP, diffprivlib, anything with `randomise`."""
+"""Objects of other libraries, used directly as mechanisms.
+
+These are measurements of OpenDP, mechanisms of diffprivlib, and anything with a method `randomise`;
+and what installed packages bring as plug-ins.
+"""
 
 import inspect
 import math
@@ -25,6 +29,8 @@ from epsilometer.storage import Undigestible, code_digest
 
 # Outputs per chunk: such objects draw one at a time, in ten to a hundred microseconds.
 _CHUNK = 256
+# A distance may exceed a limit by this fraction because of rounding: 0.3 - 0.2 is above 0.1.
+_ROUNDING = 1e-9
 
 
 class OpenDPMechanism(Mechanism):
@@ -42,38 +48,47 @@ class OpenDPMechanism(Mechanism):
     ) -> None:
         if not is_measurement(source) and not callable(source):
             raise InputError(
-                f"measurement={shown(source)} must be an OpenDP Measurement or a function that makes one"
+                f"measurement={shown(source)} must be an OpenDP Measurement "
+                "or a function that makes one"
             )
         self.source = source
         self.distance = distance
         self.delta = delta
         self.chunk_size = _CHUNK
-        made = self.measurement
-        self.name = name or f"OpenDP measurement from {made.input_metric} to {made.output_measure}"
+        measurement = self.measurement
+        self.name = name or (
+            f"OpenDP measurement from {measurement.input_metric} to {measurement.output_measure}"
+        )
 
     @cached_property
     def measurement(self) -> Any:
         """The measurement itself."""
-        made = self.source if is_measurement(self.source) else self.source()
-        if not is_measurement(made):
+        if is_measurement(self.source):
+            return self.source
+        measurement = self.source()
+        if not is_measurement(measurement):
             raise InputError(
-                f"the function {shown(self.source)} made {shown(made)}, not an OpenDP Measurement"
+                f"the function {shown(self.source)} made {shown(measurement)}, "
+                "not an OpenDP Measurement"
             )
-        return made
+        return measurement
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Invokes the measurement n times, each time with a copy of the dataset."""
         return _draw_each(self, self.measurement, dataset, n)
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
-        """The privacy map at the distance of the pair that is farthest apart, by the measurement's own metric."""
+        """Returns the privacy map at the distance of the pair that is farthest apart.
+
+        Distances are in the measurement's own metric.
+        """
         distances = [self._distance_of(pair) for pair in pairs]
         if not pairs and self.distance is not None:
             distances = [self.distance]
         if not distances:
-            text = f"the claim of {self.name} depends on how far the two inputs are apart"
             raise InputError(
-                f"{text}; give the inputs, em.from_opendp(measurement, distance=…), or a claim"
+                f"the claim of {self.name} depends on how far the two inputs are apart; "
+                "give the inputs, em.from_opendp(measurement, distance=…), or a claim"
             )
         distance = max(distances)
         try:
@@ -81,12 +96,14 @@ class OpenDPMechanism(Mechanism):
             takes_floats = str(self.measurement.input_distance_type).startswith("f")
             loss = self.measurement.map(float(distance) if takes_floats else math.ceil(distance))
         except Exception as error:
-            text = f"the privacy map of {self.name} fails at the distance {distance!r}: {error}"
-            raise InputError(f"{text}; give a claim") from error
+            raise InputError(
+                f"the privacy map of {self.name} fails at the distance {distance!r}: {error}; "
+                "give a claim"
+            ) from error
         return _claim(str(self.measurement.output_measure), loss, self.delta)
 
     def _distance_of(self, pair: Pair) -> float:
-        """How far the inputs of a pair are apart: as given, or by the metric."""
+        """Returns how far the inputs of a pair are apart: as given, or by the metric."""
         metric = str(self.measurement.input_metric)
         if self.distance is None:
             return _distance(metric, pair)
@@ -94,17 +111,19 @@ class OpenDPMechanism(Mechanism):
         if _kind_of(metric) in _EXACT_METRICS:
             with suppress(InputError):  # where it is not known, the caller is believed
                 apart = _distance(metric, pair)
-        # A little more is rounding: 0.3 - 0.2 is above 0.1.
-        if apart > self.distance * (1.0 + 1e-9):
-            inputs = f"{shown(pair.left)} and {shown(pair.right)}"
-            text = (
-                f"distance={self.distance!r} is too small: {inputs} are {apart:g} apart in {metric}"
+        if apart > self.distance * (1.0 + _ROUNDING):
+            raise InputError(
+                f"distance={self.distance!r} is too small: {shown(pair.left)} and "
+                f"{shown(pair.right)} are {apart:g} apart in {metric}; "
+                "omit distance=, or give closer inputs or a claim"
             )
-            raise InputError(f"{text}; omit distance=, or give closer inputs or a claim")
         return self.distance
 
     def digest(self) -> str:
-        """Of the function that makes the measurement; the object itself cannot be inspected."""
+        """Returns a digest of the function that makes the measurement.
+
+        The object itself cannot be inspected.
+        """
         if is_measurement(self.source):
             advice = "give em.from_opendp a function that makes it"
             raise Undigestible(f"an OpenDP measurement cannot be recognised again; {advice}")
@@ -124,11 +143,19 @@ def _draw_each(
     n: int,
     keywords: Mapping[str, Any] = {},
 ) -> Outputs:
-    """n outputs, each drawn from a copy of the dataset."""
-    fresh = copier(dataset)
+    """Draws n outputs, each from a copy of the dataset.
+
+    Args:
+        mechanism: whose name and features are used.
+        draw: returns one output of a dataset.
+        dataset: the input.
+        n: how many outputs.
+        keywords: further arguments of `draw`.
+    """
+    fresh_copy = copier(dataset)
     read = mechanism.features or read_outputs
     try:
-        values = draw_one_by_one(lambda: snapshot(draw(fresh(), **keywords)), n, read)
+        values = draw_one_by_one(lambda: snapshot(draw(fresh_copy(), **keywords)), n, read)
     except Exception as error:
         raise MechanismError(failure_text(mechanism.name, dataset, error)) from error
     return read(values, n)
@@ -153,7 +180,8 @@ def from_opendp(
     Example:
         >>> import opendp.prelude as dp
         >>> dp.enable_features("contrib")
-        >>> laplace = dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1.0)
+        >>> domain = dp.atom_domain(T=float, nan=False)
+        >>> laplace = dp.m.make_laplace(domain, dp.absolute_distance(T=float), scale=1.0)
         >>> em.audit(em.from_opendp(laplace), em.Pair(0.0, 1.0), samples=300, seed=0).claim
         PureDP(epsilon=1.0)
     """
@@ -161,45 +189,54 @@ def from_opendp(
 
 
 def is_measurement(candidate: object) -> bool:
-    """Whether this is a `Measurement` of OpenDP, without importing it."""
-    return type(candidate).__name__ == "Measurement" and _top(type(candidate)) == "opendp"
+    """Returns whether this is a `Measurement` of OpenDP, without importing it."""
+    candidate_type = type(candidate)
+    return candidate_type.__name__ == "Measurement" and _library_of(candidate_type) == "opendp"
 
 
-def _top(kind: type) -> str:
-    """The library of a class."""
-    return kind.__module__.partition(".")[0]
+def _library_of(a_class: type) -> str:
+    """Returns the name of the library that defines a class."""
+    return a_class.__module__.partition(".")[0]
 
 
 def _claim(measure: str, loss: Any, delta: float | None) -> Claim:
+    """Returns the claim that a privacy map makes.
+
+    Args:
+        measure: the name of the privacy measure.
+        loss: what the map returned.
+        delta: where to read a claim off a privacy profile.
+    """
     if measure == "MaxDivergence":
         return PureDP(float(loss))
     if measure == "ZeroConcentratedDivergence":
         return ZCDP(float(loss))
     if measure == "Approximate(MaxDivergence)":
-        return ApproxDP(float(loss[0]), float(loss[1])) if loss[1] > 0 else PureDP(float(loss[0]))
-    if measure == "SmoothedMaxDivergence" and delta is not None:
-        return ApproxDP(float(loss.epsilon(delta)), delta)
-    advice = (
-        "em.from_opendp(measurement, delta=…) or " if measure == "SmoothedMaxDivergence" else ""
-    )
+        epsilon = float(loss[0])
+        return ApproxDP(epsilon, float(loss[1])) if loss[1] > 0 else PureDP(epsilon)
+    advice = ""
+    if measure == "SmoothedMaxDivergence":
+        if delta is not None:
+            return ApproxDP(float(loss.epsilon(delta)), delta)
+        advice = "em.from_opendp(measurement, delta=…) or "
     raise InputError(
         f"the privacy map is in {measure}, which is not a claim by itself; give {advice}a claim"
     )
 
 
 def _kind_of(metric: str) -> str:
-    """The name of a metric, without its parameters."""
+    """Returns the name of a metric, without its parameters."""
     return metric.partition("(")[0]
 
 
 def _distance(metric: str, pair: Pair) -> float:
-    """How far the inputs of a pair are apart.
+    """Returns how far the inputs of a pair are apart.
 
     Raises:
         InputError: if that is not known: for other metrics, and for values that have no distance,
             like NaN.
     """
-    rule = _RULES.get(_kind_of(metric))
+    rule = _DISTANCE_RULES.get(_kind_of(metric))
     if _kind_of(metric) == "LInfDistance" and "monotonic" in metric:
         rule = _greatest_change_of_one_sign
     if rule is not None:
@@ -207,21 +244,28 @@ def _distance(metric: str, pair: Pair) -> float:
             distance = rule(pair.left, pair.right)
             if math.isfinite(distance):
                 return distance
-    unknown = (
-        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known"
+    raise InputError(
+        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
+        "give em.from_opendp(measurement, distance=…) or a claim"
     )
-    raise InputError(f"{unknown}; give em.from_opendp(measurement, distance=…) or a claim")
 
 
 def _rows(dataset: Any) -> list[Any]:
-    """The rows of a dataset. A data frame or a text would be taken apart into other things than rows."""
-    if not isinstance(dataset, list | tuple | np.ndarray):
+    """Returns the rows of a dataset.
+
+    A data frame or a text is refused: it would be taken apart into other things than rows.
+    """
+    if not _is_vector(dataset):
         raise TypeError("not a list of rows")
     return dataset.tolist() if isinstance(dataset, np.ndarray) else list(dataset)
 
 
+def _is_vector(value: object) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)
+
+
 def _number(value: Any) -> int | float:
-    """A number as Python has it: whole ones of any size are exact."""
+    """Returns a number as a Python number: whole ones of any size are exact."""
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, int | float):
@@ -230,33 +274,36 @@ def _number(value: Any) -> int | float:
 
 
 def _differences(left: Any, right: Any) -> list[int | float]:
-    """What each number of a vector changes by; a single number is a vector of one."""
-    if not isinstance(left, list | tuple | np.ndarray) and not isinstance(
-        right, list | tuple | np.ndarray
-    ):
+    """Returns what each number of a vector changes by; a single number is a vector of one."""
+    if not _is_vector(left) and not _is_vector(right):
         return [_number(left) - _number(right)]
-    one = _rows(left)
-    two = _rows(right)
-    return [_number(a) - _number(b) for a, b in zip(one, two, strict=True)]
+    pairs = zip(_rows(left), _rows(right), strict=True)
+    return [_number(left_value) - _number(right_value) for left_value, right_value in pairs]
 
 
 def _sum_of_changes(left: Any, right: Any) -> float:
+    """Returns the L1 distance, exact for whole numbers."""
     changes = [abs(change) for change in _differences(left, right)]
-    return (
-        sum(changes) if all(isinstance(change, int) for change in changes) else math.fsum(changes)
-    )
+    if all(isinstance(change, int) for change in changes):
+        return sum(changes)
+    return math.fsum(changes)
 
 
 def _length_of_change(left: Any, right: Any) -> float:
+    """Returns the L2 distance."""
     return math.hypot(*_differences(left, right))
 
 
 def _greatest_change(left: Any, right: Any) -> float:
+    """Returns the L∞ distance."""
     return max((abs(change) for change in _differences(left, right)), default=0)
 
 
 def _greatest_change_of_one_sign(left: Any, right: Any) -> float:
-    """A monotonic metric knows no distance between vectors of which some numbers grow and others shrink."""
+    """Returns the L∞ distance in a monotonic metric.
+
+    It is undefined between vectors of which some numbers grow and others shrink.
+    """
     changes = _differences(left, right)
     if min(changes, default=0) < 0 < max(changes, default=0):
         raise ValueError("changes of both signs")
@@ -264,23 +311,27 @@ def _greatest_change_of_one_sign(left: Any, right: Any) -> float:
 
 
 def _edits(left: Any, right: Any) -> float:
-    """Rows to be added and removed, whatever their order."""
-    one = Counter(_rows(left))
-    two = Counter(_rows(right))
-    return (one - two).total() + (two - one).total()
+    """Returns the number of rows to be added and removed, whatever their order."""
+    left_rows = Counter(_rows(left))
+    right_rows = Counter(_rows(right))
+    return (left_rows - right_rows).total() + (right_rows - left_rows).total()
 
 
 def _changes(left: Any, right: Any) -> float:
-    """Rows to be changed, place by place: never less than OpenDP's distance, which may reorder."""
-    return sum(bool(one != two) for one, two in zip(_rows(left), _rows(right), strict=True))
+    """Returns the number of rows to be changed, position by position.
+
+    That is never less than OpenDP's distance, which may reorder.
+    """
+    pairs = zip(_rows(left), _rows(right), strict=True)
+    return sum(bool(left_row != right_row) for left_row, right_row in pairs)
 
 
 def _one_step(left: Any, right: Any) -> float:
-    """Inputs that differ are neighbours."""
+    """Returns 1: inputs that differ are neighbours."""
     return 1
 
 
-_RULES: dict[str, Callable[[Any, Any], float]] = {
+_DISTANCE_RULES: dict[str, Callable[[Any, Any], float]] = {
     "AbsoluteDistance": _sum_of_changes,
     "L1Distance": _sum_of_changes,
     "L2Distance": _length_of_change,
@@ -290,8 +341,9 @@ _RULES: dict[str, Callable[[Any, Any], float]] = {
     "ChangeOneDistance": _changes,
     "HammingDistance": _changes,
 }
-# The others may be shorter than our rule says, because rows may be reordered.
-_EXACT_METRICS = _RULES.keys() - {"ChangeOneDistance"}
+# Metrics whose rule is exact. The others may be shorter than our rule says, because rows may be
+# reordered.
+_EXACT_METRICS = _DISTANCE_RULES.keys() - {"ChangeOneDistance"}
 
 
 class ObjectMechanism(Mechanism):
@@ -320,37 +372,42 @@ class DiffprivlibMechanism(ObjectMechanism):
         if value is not None and value.default is not inspect.Parameter.empty:
             # Exponential and PermuteAndFlip ignore the value: an audit would compare equal
             # distributions.
-            hint = f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
             raise InputError(
-                f"{self.name} has its dataset inside, as `utility`; give a function of it instead: {hint}"
+                f"{self.name} has its dataset inside, as `utility`; give a function of it instead: "
+                f"lambda utility: {type(owner).__name__}(…, utility=utility).randomise()"
             )
 
     def promise(self, pairs: Sequence[Pair]) -> Claim:
-        """(ε, δ) of the object, which it promises for numbers no farther apart than its sensitivity."""
-        reach = getattr(self.owner, "sensitivity", None)
-        if isinstance(reach, Real):
+        """Returns the (ε, δ) of the object.
+
+        It promises them for numbers no farther apart than its sensitivity.
+        """
+        sensitivity = getattr(self.owner, "sensitivity", None)
+        if isinstance(sensitivity, Real):
             for pair in pairs:
-                self._check_near(pair, float(reach))
+                self._check_near(pair, float(sensitivity))
         epsilon = float(self.owner.epsilon)
         delta = float(self.owner.delta)
         return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
-    def _check_near(self, pair: Pair, reach: float) -> None:
+    def _check_near(self, pair: Pair, sensitivity: float) -> None:
         """Refuses inputs farther apart than the sensitivity, and inputs that have no distance."""
         inputs = f"the inputs {shown(pair.left)} and {shown(pair.right)}"
-        advice = f"give closer inputs, a domain with sensitivity={reach:g}, or your own claim"
+        advice = f"give closer inputs, a domain with sensitivity={sensitivity:g}, or your own claim"
         try:
             apart = float(abs(_number(pair.left) - _number(pair.right)))
         except (TypeError, OverflowError):
             apart = math.nan
         if math.isnan(apart):
             raise InputError(
-                f"how far apart {inputs} are is not known, so what {self.name} claims is not; {advice}"
+                f"how far apart {inputs} are is not known, so what {self.name} claims is not; "
+                f"{advice}"
             )
-        # A little more than the sensitivity is rounding: 0.3 - 0.2 is above 0.1.
-        if apart > reach * (1.0 + 1e-9):
-            most = f"{self.name} only makes a promise up to sensitivity={reach:g}"
-            raise InputError(f"{inputs} are {apart:g} apart, but {most}; {advice}")
+        if apart > sensitivity * (1.0 + _ROUNDING):
+            raise InputError(
+                f"{inputs} are {apart:g} apart, but {self.name} only makes a promise up to "
+                f"sensitivity={sensitivity:g}; {advice}"
+            )
 
     def __reduce__(self) -> "tuple[Callable[..., DiffprivlibMechanism], tuple[Any, ...]]":
         state = dict(vars(self.owner))
@@ -362,16 +419,14 @@ class DiffprivlibMechanism(ObjectMechanism):
 
 
 def adapt(candidate: object) -> Mechanism | None:
-    """An object of another library as a mechanism; None if it is not recognised."""
+    """Returns an object of another library as a mechanism; None if it is not recognised."""
     if is_measurement(candidate):
         return OpenDPMechanism(candidate)
     if isinstance(candidate, type):
         return None
-    if any(
-        each.__name__ == "DPMechanism" and _top(each) == "diffprivlib"
-        for each in type(candidate).__mro__
-    ):
-        return DiffprivlibMechanism(candidate)
+    for ancestor in type(candidate).__mro__:
+        if ancestor.__name__ == "DPMechanism" and _library_of(ancestor) == "diffprivlib":
+            return DiffprivlibMechanism(candidate)
     for method in ("randomise", "randomize"):
         if callable(getattr(candidate, method, None)):
             return ObjectMechanism(candidate, method)
@@ -380,35 +435,44 @@ def adapt(candidate: object) -> Mechanism | None:
 
 @cache
 def brought(kind: str) -> dict[str, EntryPoint]:
-    """What installed packages bring, by name: entry points of the group `epsilometer.<kind>`.
+    """Returns the plug-ins of installed packages by name.
 
-    It reads every package's metadata. Of two packages that bring one name, the alphabetically first
-    wins.
+    They are entry points of the group `epsilometer.<kind>`. This reads every package's metadata. Of
+    two packages that bring one name, the alphabetically first wins.
     """
-    found = sorted(
-        entry_points(group=f"epsilometer.{kind}"), key=lambda each: each.value, reverse=True
+    # The last one of a name stays.
+    plugins = sorted(
+        entry_points(group=f"epsilometer.{kind}"),
+        key=lambda plugin: plugin.value,
+        reverse=True,
     )
-    return {each.name: each for each in found}
+    return {plugin.name: plugin for plugin in plugins}
 
 
 def find_brought(name: str) -> Any:
-    """What an installed package brings under that name: anything that `audit` takes for a mechanism."""
-    known = brought("mechanisms")
-    if name not in known:
-        names = ", ".join(sorted(known)) or "none"
+    """Loads the mechanism that an installed package brings under a name.
+
+    It may be anything that `audit` takes for a mechanism.
+    """
+    plugins = brought("mechanisms")
+    if name not in plugins:
+        names = ", ".join(sorted(plugins)) or "none"
         raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
-    with blamed(f"the mechanism {name!r} of {known[name].value} cannot be loaded"):
-        return known[name].load()
+    with blamed(f"the mechanism {name!r} of {plugins[name].value} cannot be loaded"):
+        return plugins[name].load()
 
 
-def _restore_diffprivlib(kind: type, state: dict[str, Any], features: Any) -> DiffprivlibMechanism:
-    owner: Any = object.__new__(kind)
+def _restore_diffprivlib(
+    owner_class: type, state: dict[str, Any], features: Any
+) -> DiffprivlibMechanism:
+    """Restores a mechanism in a worker, with a generator of the worker's own."""
+    owner: Any = object.__new__(owner_class)
     vars(owner).update(state, _rng=secrets.SystemRandom())
     return DiffprivlibMechanism(owner).with_features(features)
 
 
 def fitted(estimator: Any) -> dict[str, Any]:
-    """What an estimator of scikit-learn has learned, as an output that can be audited.
+    """Returns what an estimator of scikit-learn has learned, as an output that can be audited.
 
     These are its public attributes whose names end in an underscore (`coef_`, `classes_`, ...), of
     the estimators inside it as well. Whatever else it holds, like its copy of the training data, is
@@ -427,18 +491,24 @@ def fitted(estimator: Any) -> dict[str, Any]:
     """
     names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
     if not names:
-        hint = "no attribute ends in an underscore; call fit first"
-        raise MechanismError(f"{shown(estimator)} has learned nothing: {hint}")
+        raise MechanismError(
+            f"{shown(estimator)} has learned nothing: no attribute ends in an underscore; "
+            "call fit first"
+        )
     return {name: _learned(vars(estimator)[name]) for name in names}
 
 
 def _learned(value: Any) -> Any:
+    """Returns a learned value as an output, with what estimators inside it have learned."""
     if isinstance(value, list | tuple):
-        return [_learned(each) for each in value]
+        return [_learned(item) for item in value]
     if isinstance(value, dict):
-        return {name: _learned(each) for name, each in value.items()}
+        return {name: _learned(item) for name, item in value.items()}
     if hasattr(value, "get_params") and hasattr(value, "fit"):
         return fitted(value)
     # The nodes of a tree: an object of compiled code, whose state is arrays.
-    state = value.__getstate__() if _top(type(value)) == "sklearn" else None
-    return state if isinstance(state, dict) else value
+    if _library_of(type(value)) == "sklearn":
+        state = value.__getstate__()
+        if isinstance(state, dict):
+            return state
+    return value

@@ -48,8 +48,7 @@ _FRESH_DRAWS = (
 _SEED_USED = "with which the audit has used the same draws"
 # The fewest samples that a replay takes.
 FEWEST_LEFT = 20
-# Outputs per chunk: as in a batch of a Python function, so that drift is looked for in the same
-# way.
+# Outputs per chunk: as in a batch of a Python function, so that the check for drift is the same.
 _CHUNK = 1 << 16
 _Place = str | os.PathLike[str]
 
@@ -64,22 +63,27 @@ class _Reader:
 
     def __init__(self, side: RecordedSide, skipped: Sequence[Range] = ()) -> None:
         self._side = side
-        self._pieces = _stretches(side, skipped)
-        # The stretch that is being read, from its next row on.
+        self._stretches = _stretches(side, skipped)
+        # The stretch that is being read: its next row, and the outputs from there on.
         self._row = 0
         self._rest = Outputs((), 0)
-        self._given = 0
+        self._n_taken = 0
 
     def take_noting(self, n: int, note: Callable[[Outputs, int], None]) -> Outputs:
-        """The next n outputs; `note` is told of each stretch of them, with its first row."""
+        """Returns the next n outputs.
+
+        Args:
+            n: how many.
+            note: called with each stretch of neighbouring outputs, and its first row.
+        """
         parts: list[Outputs] = []
         missing = n
         while missing > 0:
             if not len(self._rest):
-                found = next(self._pieces, None)
-                if found is None:
-                    raise MechanismError(_used_up(self._side, self._given + n - missing))
-                self._row, self._rest = found
+                stretch = next(self._stretches, None)
+                if stretch is None:
+                    raise MechanismError(_used_up(self._side, self._n_taken + n - missing))
+                self._row, self._rest = stretch
                 continue
             part = self._rest.take(slice(0, min(missing, len(self._rest))))
             note(part, self._row)
@@ -87,22 +91,24 @@ class _Reader:
             missing -= len(part)
             self._row += len(part)
             self._rest = self._rest.take(slice(len(part), len(self._rest)))
-        self._given += n
+        self._n_taken += n
         return concatenate(parts) if parts else Outputs((), 0)
 
 
 def _stretches(side: RecordedSide, skipped: Sequence[Range]) -> Iterator[tuple[int, Outputs]]:
-    """The outputs of a side piece by piece, each with its first row, without the ranges that are skipped."""
+    """Yields stretches of neighbouring outputs of a side, each with its first row.
+
+    The ranges of rows that are skipped are left out.
+    """
     row = 0
     for piece in side.pieces():
         start = row
         stop = row + len(piece)
-        for first, behind in skipped:
-            if first > start:
-                some = min(first, stop)
-                if some > start:
-                    yield start, piece.take(slice(start - row, some - row))
-            start = max(start, min(behind, stop))
+        for skip_start, skip_stop in skipped:
+            stretch_stop = min(skip_start, stop)
+            if stretch_stop > start:
+                yield start, piece.take(slice(start - row, stretch_stop - row))
+            start = max(start, min(skip_stop, stop))
         if start < stop:
             yield start, piece.take(slice(start - row, stop - row))
         row = stop
@@ -150,27 +156,29 @@ class Recording(Mechanism):
         return self._side_of(1)
 
     def with_features(self, features: Features | None) -> "Recording":
-        """Computed while the file is read; what was kept with features keeps them."""
-        return Recording(
-            [replace(side, features=features or self.about.features) for side in self.sides],
-            self.about,
-        )
+        """Returns the same recording with features, which are computed while the file is read.
+
+        What was recorded with features keeps them.
+        """
+        features = features or self.about.features
+        sides = [replace(side, features=features) for side in self.sides]
+        return Recording(sides, self.about)
 
     def digest(self) -> str:
-        """Of the content of the files."""
+        """Returns a digest of the content of the files."""
         return files_digest(side.source.path for side in self.sides)
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
-        """The next n recorded outputs of the dataset."""
+        """Returns the next n recorded outputs of the dataset."""
         key = self._key_of(dataset)
         if key not in self._readers:
             if key not in self._keys:
                 raise InputError(
-                    f"{self.name} has no outputs of the input {shown(dataset)}; leave the inputs out"
+                    f"{self.name} has no outputs of the input {shown(dataset)}; "
+                    "leave the inputs out"
                 )
-            self._readers[key] = _Reader(
-                self.sides[self._keys.index(key)], self.skipped.get(key, ())
-            )
+            side = self.sides[self._keys.index(key)]
+            self._readers[key] = _Reader(side, self.skipped.get(key, ()))
         return self._readers[key].take_noting(n, partial(self._note, key))
 
     def _note(self, key: str, outputs: Outputs, start: int) -> None:
@@ -178,16 +186,20 @@ class Recording(Mechanism):
         self.used.add(key, outputs, start)
 
     def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
-        """The same recording from its beginning, with the inputs of the audit."""
+        """Returns the same recording from its beginning, with the inputs of the audit."""
         if len(self.sides) < 2 and not self.pairs:
             raise InputError(
-                f"{self.name} holds one side only; give the files of both: from_recording(left, right)"
+                f"{self.name} holds one side only; give the files of both: "
+                "from_recording(left, right)"
             )
         for side in self.sides:
-            there = side.source.count()
-            if there is not None and there < samples and not side.exact:
-                raise InputError(f"{_used_up(side, there)} (samples={samples} were asked for)")
-        known = {digest_of(pair.side(side)) for pair in pairs for side in (0, 1)} <= set(self._keys)
+            n_outputs = side.source.count()
+            if n_outputs is not None and n_outputs < samples and not side.exact:
+                raise InputError(f"{_used_up(side, n_outputs)} (samples={samples} were asked for)")
+        known = all(
+            digest_of(pair.left) in self._keys and digest_of(pair.right) in self._keys
+            for pair in pairs
+        )
         if not known and (self.pairs != (RECORDED,) or len(pairs) != 1):
             raise InputError(
                 f"{self.name} has no outputs of the inputs that were given; leave the inputs out"
@@ -195,44 +207,47 @@ class Recording(Mechanism):
         about = self.about if known else replace(self.about, pairs=tuple(pairs))
         if len(about.inputs()) != len(self.sides):
             raise InputError(
-                "the two inputs of a recording must differ, or their outputs cannot be distinguished"
+                "the two inputs of a recording must differ, or their outputs cannot be "
+                "distinguished"
             )
         return Recording(self.sides, about)
 
     def unused(self, earlier: EarlierDraws, pair: Pair, samples: int) -> "Recording":
-        """The same recording without the rows that were used earlier."""
+        """Returns the same recording without the rows that were used earlier."""
         numbers = earlier.matching(self.about.seeds)
         marks = [earlier.marks[number] for number in numbers]
         skipped = {}
         for index, name in enumerate(("left", "right")):
             key = digest_of(pair.side(index))
             side = self.sides[self._keys.index(key)]
-            found = recognise(replace(side, features=None).pieces(), marks)
+            recognised = recognise(replace(side, features=None).pieces(), marks)
             # The same seed gives the same draws, but other sizes of chunks put them at other
             # places.
             shared = sorted(earlier.seeds.intersection(self.about.seeds))
-            if shared and not any(found.are_whole):
+            if shared and not any(recognised.are_whole):
                 raise InputError(
                     f"{self.name} was drawn with seed={shared[0]}, {_SEED_USED}; {_FRESH_DRAWS}"
                 )
-            if found.n_left < samples:
-                have = f"the recording {side} has {found.n_rows} outputs of the {name} input"
-                used = f"{found.n_rows - found.n_left} of which the audit has used, so that {found.n_left} are left"
-                wanted = f"samples={samples} were asked for"
-                fewer = (
-                    f"give samples={found.n_left} or fewer, or "
-                    if found.n_left >= FEWEST_LEFT
-                    else ""
+            if recognised.n_left < samples:
+                n_used = recognised.n_rows - recognised.n_left
+                advice = _FRESH_DRAWS
+                if recognised.n_left >= FEWEST_LEFT:
+                    advice = f"give samples={recognised.n_left} or fewer, or {_FRESH_DRAWS}"
+                raise InputError(
+                    f"the recording {side} has {recognised.n_rows} outputs of the {name} input, "
+                    f"{n_used} of which the audit has used, so that {recognised.n_left} are left; "
+                    f"samples={samples} were asked for, "
+                    f"and what chose an event must not prove it: {advice}"
                 )
-                reason = "what chose an event must not prove it"
-                raise InputError(f"{have}, {used}; {wanted}, and {reason}: {fewer}{_FRESH_DRAWS}")
-            skipped[key] = found.used
+            skipped[key] = recognised.used
         return Recording(self.sides, self.about, skipped)
 
     def weakening_facts(self) -> dict[str, Any]:
-        """Those of what was recorded, and which columns are looked at if not all are."""
-        columns = list(self.sides[0].columns) if self.sides else []
-        return {**self.about.facts, **({"columns": columns} if columns else {})}
+        """Returns the facts of what was recorded, and which columns are used if not all are."""
+        facts = dict(self.about.facts)
+        if self.sides and self.sides[0].columns:
+            facts["columns"] = list(self.sides[0].columns)
+        return facts
 
     def __getstate__(self) -> dict[str, Any]:
         raise pickle.PicklingError("cannot pickle a recording, which is read in order; use jobs=1")
@@ -283,25 +298,33 @@ def from_recording(
     Example:
         >>> rng = np.random.default_rng(0)
         >>> np.savez("draws.npz", left=rng.laplace(size=2000), right=1.0 + rng.laplace(size=2000))
-        >>> em.audit(em.from_recording("draws.npz"), claim=em.PureDP(0.5), samples=2000, seed=0).verdict
+        >>> recording = em.from_recording("draws.npz")
+        >>> em.audit(recording, claim=em.PureDP(0.5), samples=2000, seed=0).verdict
         <Verdict.REFUTED: 'refuted'>
     """
-    most = max_output_bytes
-    if most is not None:
-        if isinstance(most, bool) or not isinstance(most, int | float) or not 1 <= most < 1 << 62:
-            raise InputError(f"max_output_bytes={most!r} must be a number of bytes, e.g. 4e9")
-        most = int(most)
-    header = True if columns and header is None else header
-    found = _from_files(path, right, RECORDED if pair is None else as_pair(pair), header)
-    sides = (
-        found.sides if columns is None else [_with_columns(side, columns) for side in found.sides]
-    )
-    recording = Recording([replace(side, max_bytes=most).checked() for side in sides], found.about)
-    return recording.with_features(as_features(features))
+    max_bytes = None
+    if max_output_bytes is not None:
+        max_bytes = _check_max_bytes(max_output_bytes)
+    if columns and header is None:
+        header = True
+    inputs = RECORDED if pair is None else as_pair(pair)
+    recording = _from_files(path, right, inputs, header)
+    sides = list(recording.sides)
+    if columns is not None:
+        sides = [_with_columns(side, columns) for side in sides]
+    sides = [replace(side, max_bytes=max_bytes).checked() for side in sides]
+    return Recording(sides, recording.about).with_features(as_features(features))
+
+
+def _check_max_bytes(value: float) -> int:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 1 <= value < 1 << 62:
+        raise InputError(f"max_output_bytes={value!r} must be a number of bytes, e.g. 4e9")
+    return int(value)
 
 
 def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
-    """The same outputs, but only these parts of them."""
+    """Returns the same outputs, but only these columns of them."""
     chosen = tuple(columns)
     source = side.source
     if isinstance(columns, str) or not chosen or len(set(chosen)) < len(chosen):
@@ -317,24 +340,30 @@ def _with_columns(side: RecordedSide, columns: Sequence[str]) -> RecordedSide:
 
 
 def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | None) -> Recording:
+    """Opens two files of one side each, or one file of one or both sides."""
     if right is not None:
-        sides = [_one_side(path, header), _one_side(right, header)]
-        return Recording(
-            sides, kept_draws.About(f"{os.fspath(path)} and {os.fspath(right)}", _CHUNK, (pair,))
-        )
-    whole = _split_place(path)[1] is None
-    if whole and (kept := _open_kept(_check_file(path))) is not None:
-        return kept
-    both = _both_sides(_check_file(path), header) if whole else None
-    if both is None:
-        return Recording([_one_side(path, header)], kept_draws.About(os.fspath(path), _CHUNK, ()))
-    return Recording(both, kept_draws.About(os.fspath(path), _CHUNK, (pair,)))
+        name = f"{os.fspath(path)} and {os.fspath(right)}"
+        about = kept_draws.About(name=name, chunk_size=_CHUNK, pairs=(pair,))
+        return Recording([_one_side(path, header), _one_side(right, header)], about)
+    name = os.fspath(path)
+    _, array_name = _split_place(path)
+    if array_name is None:
+        kept = _open_kept(_check_file(path))
+        if kept is not None:
+            return kept
+        both = _both_sides(_check_file(path), header)
+        if both is not None:
+            return Recording(both, kept_draws.About(name=name, chunk_size=_CHUNK, pairs=(pair,)))
+    about = kept_draws.About(name=name, chunk_size=_CHUNK, pairs=())
+    return Recording([_one_side(path, header)], about)
 
 
 def recorded_pair(
     left: object, right: object, features: Features | None = None
 ) -> tuple[Outputs, Outputs, dict[str, Any]]:
-    """Two samples of recorded outputs as columns, and a note for the result: features, kinds of numbers that differ.
+    """Returns two samples of recorded outputs as columns, and a note for the result.
+
+    The note says which features and columns are used, and which types of numbers differ.
 
     How a number is stored is not what a mechanism leaks: where arrays of different kinds meet, or
     outputs of a file, numbers are compared by value, 1 is 1.0 (and True, in an array), and every
@@ -342,30 +371,33 @@ def recorded_pair(
     """
     left = _opened(left)
     right = _opened(right)
-    brought = (side.features for side in (left, right) if isinstance(side, RecordedSide))
-    features = features or next(filter(None, brought), None)
+    for side in (left, right):
+        if isinstance(side, RecordedSide):
+            features = features or side.features
     note: dict[str, Any] = {}
-    stored = _stored_as(left), _stored_as(right)
-    if stored[0] and stored[1] and {stored[0].kind, stored[1].kind} in _MIXED:
-        note["note"] = f"left holds {stored[0]}, right {stored[1]}; both are compared as float64"
+    left_type = _stored_as(left)
+    right_type = _stored_as(right)
+    if left_type and right_type and {left_type.kind, right_type.kind} in _MIXED_KINDS:
+        note["note"] = f"left holds {left_type}, right {right_type}; both are compared as float64"
         left = _as_numbers(left)
         right = _as_numbers(right)
     for side in (left, right):
         if isinstance(side, RecordedSide) and side.columns:
             note["columns"] = list(side.columns)
-    outputs = recorded_outputs(left, right, features), recorded_outputs(right, left, features)
+    left_outputs = recorded_outputs(left, right, features)
+    right_outputs = recorded_outputs(right, left, features)
     if note or isinstance(left, _FROM_FILES) or isinstance(right, _FROM_FILES):
-        is_long = any(block.shape == "bigint" for side in outputs for block in side)
-        outputs = (
-            (_with_long_wholes(outputs[0]), _with_long_wholes(outputs[1])) if is_long else outputs
-        )
+        blocks = [*left_outputs, *right_outputs]
+        if any(block.shape == "bigint" for block in blocks):
+            left_outputs = _with_long_wholes(left_outputs)
+            right_outputs = _with_long_wholes(right_outputs)
     if features is not None:
         note["features"] = features.note()
-    return *outputs, note
+    return left_outputs, right_outputs, note
 
 
 def recorded_seeds(values: object) -> tuple[int, ...]:
-    """The seeds of the audits that drew these outputs, if `record=` wrote them to a file."""
+    """Returns the seeds of the audits that drew these outputs, if `record=` wrote them."""
     if isinstance(values, str | os.PathLike):
         values = from_recording(values)
     if isinstance(values, Recording):
@@ -373,13 +405,14 @@ def recorded_seeds(values: object) -> tuple[int, ...]:
     return values.seeds if isinstance(values, RecordedSide) else ()
 
 
-# Kinds of numbers that may be compared.
-_MIXED = [set(kinds) for kinds in combinations("biuf", 2)]
+# Pairs of different kinds of NumPy numbers, which are compared by value.
+_MIXED_KINDS = [set(kinds) for kinds in combinations("biuf", 2)]
 
 
 def _opened(values: object) -> object:
-    """Outputs of a file, ready to be read; others as they are."""
-    values = from_recording(values) if isinstance(values, str | os.PathLike) else values
+    """Returns the outputs of a file, ready to be read; others as they are."""
+    if isinstance(values, str | os.PathLike):
+        values = from_recording(values)
     if not isinstance(values, Recording):
         return values
     if len(values.sides) != 1:
@@ -390,7 +423,7 @@ def _opened(values: object) -> object:
 
 
 def _as_numbers(values: object) -> object:
-    """An array, or one in a file, whose truth values are 0 and 1."""
+    """Returns an array, or one in a file, whose truth values are 0 and 1."""
     if isinstance(values, RecordedSide) and _stored_as(values) == np.bool_:
         values = np.concatenate(list(values.source.pieces()))
     if not isinstance(values, np.ndarray):
@@ -399,7 +432,7 @@ def _as_numbers(values: object) -> object:
 
 
 def _stored_as(values: object) -> np.dtype[Any] | None:
-    """The dtype of an array, or of one in a file."""
+    """Returns the dtype of an array, or of one in a file; None for other outputs."""
     if isinstance(values, RecordedSide) and isinstance(values.source, ArrayFile):
         return values.source.dtype()
     return values.dtype if isinstance(values, np.ndarray) else None
@@ -408,7 +441,7 @@ def _stored_as(values: object) -> np.dtype[Any] | None:
 def recorded_outputs(
     values: object, other: object = None, features: Features | None = None
 ) -> Outputs:
-    """Outputs as they are, or of a recording, or of a file.
+    """Returns outputs as columns: given as they are, as a recording, or as a file.
 
     Args:
         values: the outputs.
@@ -425,7 +458,7 @@ def recorded_outputs(
 
 
 def _with_long_wholes(outputs: Outputs) -> Outputs:
-    """The same outputs with floats beyond 2^53 as whole numbers."""
+    """Returns the same outputs with floats beyond 2^53 as whole numbers."""
     floats = next((block for block in outputs if block.shape == "float"), None)
     column = None if floats is None else floats.columns[0]
     if floats is None or not isinstance(column, Numbers):
@@ -435,14 +468,17 @@ def _with_long_wholes(outputs: Outputs) -> Outputs:
         return outputs
     rows = large if floats.rows is None else floats.rows[large]
     rest = np.setdiff1d(np.arange(len(outputs)), rows)
-    wholes = read_outputs([int(each) for each in column.values[large].tolist()])
-    return concatenate([outputs.take(rest), wholes]).take(np.argsort(np.concatenate([rest, rows])))
+    integers = read_outputs([int(value) for value in column.values[large].tolist()])
+    original_order = np.argsort(np.concatenate([rest, rows]))
+    return concatenate([outputs.take(rest), integers]).take(original_order)
 
 
+# Types of outputs that come from files.
 _FROM_FILES = (str, os.PathLike, Recording, RecordedSide)
 
 
 def _open_kept(path: Path) -> Recording | None:
+    """Opens a file that `record=` wrote; None if it is another one."""
     kind = path.suffix.lower()
     with reading(f"{path} does not describe its draws", (ValueError, *UNSOUND)):
         about = kept_draws.about_lines(path) if kind == ".jsonl" else None
@@ -458,15 +494,16 @@ def _open_kept(path: Path) -> Recording | None:
     return Recording(sides, replace(about, name=f"draws of {about.name} kept in {path}"))
 
 
-def _used_up(side: RecordedSide, there: int) -> str:
-    advice = (
-        "the settings of the audit that kept them" if side.exact else f"samples={there} or fewer"
-    )
-    return f"the recording {side} has only {there} outputs; audit it with {advice}"
+def _used_up(side: RecordedSide, n_outputs: int) -> str:
+    """Returns the message that a side has too few outputs."""
+    advice = f"samples={n_outputs} or fewer"
+    if side.exact:
+        advice = "the settings of the audit that kept them"
+    return f"the recording {side} has only {n_outputs} outputs; audit it with {advice}"
 
 
 def _both_sides(path: Path, header: bool | None) -> list[RecordedSide] | None:
-    """The two sides of one file; None if it holds only one."""
+    """Returns the two sides of one file; None if it holds only one."""
     sources: list[Source] | None = None
     if path.suffix.lower() == ".npz" and {"left", "right"} <= set(members(path)):
         sources = [ArrayFile(path, side) for side in ("left", "right")]
@@ -491,7 +528,12 @@ def _has_sides(names: Sequence[str]) -> bool:
 
 
 def _one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSide:
-    """The outputs of a file that holds one side: `file.npz:name` for one of several arrays."""
+    """Returns the outputs of a file that holds one side.
+
+    Args:
+        place: the file; `file.npz:name` for one of several arrays.
+        header: whether a csv file has one; None finds out.
+    """
     path, name = _split_place(place)
     kind = _check_file(path).suffix.lower()
     sources: dict[str, Callable[[], Source]] = {
@@ -503,13 +545,13 @@ def _one_side(place: str | os.PathLike[str], header: bool | None) -> RecordedSid
         ".parquet": lambda: ParquetColumns(path, tuple(parquet_names(path))),
     }
     if kind not in sources:
-        raise InputError(
-            f"{path}: recorded outputs are read from {', '.join([*sources][:-1])} and .parquet files"
-        )
+        others = ", ".join(list(sources)[:-1])
+        raise InputError(f"{path}: recorded outputs are read from {others} and .parquet files")
     return RecordedSide(sources[kind]())
 
 
 def _member(path: Path, name: str | None) -> str:
+    """Returns the name of the array to read; None means the only one."""
     names = members(path)
     if name is None and len(names) != 1:
         raise InputError(
@@ -521,13 +563,14 @@ def _member(path: Path, name: str | None) -> str:
 
 
 def _split_place(place: str | os.PathLike[str]) -> tuple[Path, str | None]:
-    """The file, and the name of the array in it if there is one."""
-    before, colon, name = os.fspath(place).rpartition(":")
-    return (
-        (Path(before), name) if colon and before.lower().endswith(".npz") else (Path(place), None)
-    )
+    """Splits `file.npz:name` into the file and the name of the array; None if there is no name."""
+    file, colon, name = os.fspath(place).rpartition(":")
+    if colon and file.lower().endswith(".npz"):
+        return Path(file), name
+    return Path(place), None
 
 
 def _check_file(place: str | os.PathLike[str]) -> Path:
-    """The file, or an InputError if there is none."""
-    return regular_file(_split_place(place)[0])
+    """Returns the file, or raises an InputError if there is none."""
+    file, _ = _split_place(place)
+    return regular_file(file)

@@ -1,6 +1,6 @@
-"""Which recorded draws an audit has used: those that chose what to certify, and those that certified it.
+"""Which recorded draws an audit has used: to choose what to certify, and to certify it.
 
-Draws that chose never prove. A result of recorded draws therefore notes the rows that it used
+Draws that chose never certify. A result of recorded draws therefore notes the rows that it used
 (never their values), so that a replay can leave them out, whatever the file is called by then,
 however it is stored, and whoever appended to it.
 """
@@ -13,8 +13,9 @@ from epsilometer.errors import InputError
 from epsilometer.outputs import Outputs
 from epsilometer.storage.row_marks import Marks, Trail, merged
 
-# The name in the settings of a result, and what `compare` is called there.
+# The name of these facts in the settings of a result.
 NOTED_AS = "recording"
+# What `compare` is called there, as a mechanism.
 COMPARED = "two recorded samples"
 
 
@@ -36,7 +37,7 @@ class UsedDraws:
     trails: dict[str, Trail] = field(default_factory=dict)
 
     def add(self, key: str, outputs: Outputs, start: int | None = None) -> None:
-        """More outputs of an input.
+        """Notes more outputs of an input.
 
         Args:
             key: of the input.
@@ -47,39 +48,52 @@ class UsedDraws:
         trail.add(trail.stop if start is None else start, outputs, self.proves)
 
     def choose(self) -> None:
-        """Notes that everything drawn so far has a say in what is certified next, even what has certified already."""
+        """Notes that everything drawn so far takes part in choosing what is certified next.
+
+        That holds even for draws that have certified already.
+        """
         for trail in self.trails.values():
             trail.chose = merged([*trail.chose, *trail.proved])
 
     def facts(self) -> dict[str, Any]:
-        """What the result notes; `EarlierDraws` reads it."""
+        """Returns what the result notes; `EarlierDraws` reads it."""
         draws = []
         for key, trail in self.trails.items():
-            ranges = {"chose": trail.chose, "proved": trail.proved}
-            rows = {name: [list(each) for each in some] for name, some in ranges.items()}
-            name = {"input": self.names.get(key, key), "digest": trail.digest()}
-            draws.append({**name, **rows, **trail.marks().to_dict()})
-        seeds = {"seeds": list(self.seeds)} if self.seeds else {}
-        return {**seeds, "draws": draws}
+            entry = {
+                "input": self.names.get(key, key),
+                "digest": trail.digest(),
+                "chose": [list(row_range) for row_range in trail.chose],
+                "proved": [list(row_range) for row_range in trail.proved],
+            }
+            draws.append({**entry, **trail.marks().to_dict()})
+        facts: dict[str, Any] = {}
+        if self.seeds:
+            facts["seeds"] = list(self.seeds)
+        facts["draws"] = draws
+        return facts
 
 
 def compared_facts(
     outputs: Sequence[Outputs], n_chose: Sequence[int], seeds: Sequence[int]
 ) -> dict[str, Any]:
-    """What a comparison of two samples notes: it uses all rows, in an order that its seed decides.
+    """Returns what a comparison of two samples notes.
+
+    It uses all rows, in an order that its seed decides.
 
     Args:
         outputs: of the left and of the right side, in the order of the recording.
-        n_chose: how many of each side chose; the others proved.
+        n_chose: how many of each side chose; the others certified.
         seeds: of the audits that drew them, where they are known.
     """
-    used = UsedDraws({"left": "left", "right": "right"}, tuple(seeds))
-    for side, some in zip(("left", "right"), outputs, strict=True):
-        used.add(side, some)
+    used = UsedDraws(names={"left": "left", "right": "right"}, seeds=tuple(seeds))
+    for side, side_outputs in zip(("left", "right"), outputs, strict=True):
+        used.add(side, side_outputs)
     facts = used.facts()
-    for entry, chose, some in zip(facts["draws"], n_chose, outputs, strict=True):
+    for entry, chose, side_outputs in zip(facts["draws"], n_chose, outputs, strict=True):
         # Counted in the shuffled order: "rows" says which rows of the recording these are.
-        entry |= {"shuffled": True, "chose": [[0, chose]], "proved": [[chose, len(some)]]}
+        entry["shuffled"] = True
+        entry["chose"] = [[0, chose]]
+        entry["proved"] = [[chose, len(side_outputs)]]
     return facts
 
 
@@ -101,7 +115,7 @@ class EarlierDraws:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "EarlierDraws":
-        """Those of the result with these settings.
+        """Returns the draws that the result with these settings has used.
 
         Raises:
             InputError: what it notes cannot be read.
@@ -109,55 +123,75 @@ class EarlierDraws:
         noted = settings.get(NOTED_AS, {})
         try:
             entries = [*noted.get("draws", ()), *noted.get("earlier", ())]
-            shared = _seeds(noted.get("seeds", ()))
-            noted_seeds = {"seeds": list(shared)} if shared else {}
-            facts = tuple({**noted_seeds, **entry} for entry in entries)
-            mark_seeds = tuple(_seeds(entry.get("seeds", ())) for entry in facts)
+            shared_seeds = _whole_numbers(noted.get("seeds", ()))
+            defaults = {"seeds": list(shared_seeds)} if shared_seeds else {}
+            facts = tuple({**defaults, **entry} for entry in entries)
+            mark_seeds = tuple(_whole_numbers(entry.get("seeds", ())) for entry in facts)
             replayed = settings.get("replay_of") or {}
-            seeds = {*shared, *_seeds(replayed.get("seeds", [replayed.get("seed")]))}
+            replayed_seeds = _whole_numbers(replayed.get("seeds", [replayed.get("seed")]))
         except (AttributeError, TypeError, ValueError) as error:
             raise InputError(
                 f"what the result notes about its recorded draws cannot be read: {error!r}"
             ) from error
-        seeds |= {seed for some in mark_seeds for seed in some}
-        is_own = (
-            settings.get("seeded_mechanism", True) is not False
-            and settings.get("mechanism") != COMPARED
+        seeds = {*shared_seeds, *replayed_seeds}
+        for entry_seeds in mark_seeds:
+            seeds.update(entry_seeds)
+        is_seeded = settings.get("seeded_mechanism", True) is not False
+        is_comparison = settings.get("mechanism") == COMPARED
+        # The draws of a replay have streams of their own.
+        if is_seeded and not is_comparison and not replayed:
+            seeds.update(_whole_numbers([settings.get("seed")]))
+        return cls(
+            facts=facts,
+            marks=tuple(Marks.from_dict(entry) for entry in facts),
+            mark_seeds=mark_seeds,
+            seeds=frozenset(seeds),
         )
-        if is_own and not replayed:  # the draws of a replay have streams of their own
-            seeds |= set(_seeds([settings.get("seed")]))
-        return cls(facts, tuple(map(Marks.from_dict, facts)), mark_seeds, frozenset(seeds))
 
     def matching(self, seeds: Sequence[int]) -> list[int]:
-        """The numbers of the marks that are worth looking for in a recording of these seeds.
+        """Returns the numbers of the marks to look for in a recording of these seeds.
 
         Outputs that are nearly all alike cannot be recognised; if they are known to come from
         another seed, they are other ones.
         """
-        found = []
-        for number, (marks, theirs) in enumerate(zip(self.marks, self.mark_seeds, strict=True)):
-            come_from_others = bool(seeds) and bool(theirs) and not set(seeds) & set(theirs)
-            if marks.are_distinct or not come_from_others:
-                found.append(number)
-        return found
+        matching = []
+        for number, (marks, marked_seeds) in enumerate(
+            zip(self.marks, self.mark_seeds, strict=True)
+        ):
+            are_seeds_known = bool(seeds) and bool(marked_seeds)
+            have_other_seeds = are_seeds_known and not set(seeds) & set(marked_seeds)
+            if marks.are_distinct or not have_other_seeds:
+                matching.append(number)
+        return matching
 
     def noted(self, facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """What a replay notes about recorded draws: its own, and the earlier ones; None if there are neither."""
+        """Returns what a replay notes about recorded draws: its own, and the earlier ones.
+
+        None if there are neither.
+        """
         if facts is None and not self.facts:
             return None
-        return {
-            **(facts or {}),
-            **({"earlier": [dict(each) for each in self.facts]} if self.facts else {}),
-        }
+        noted = dict(facts or {})
+        if self.facts:
+            noted["earlier"] = [dict(entry) for entry in self.facts]
+        return noted
 
 
 def check_noted(settings: Mapping[str, Any]) -> None:
-    """Refuses to replay a result of recorded draws that does not say which ones: an early version stored it."""
+    """Refuses to replay a result of recorded draws that does not say which ones it used.
+
+    Such a result was stored by an early version.
+    """
     is_recorded = settings.get("mechanism") == COMPARED or "recorded_to" in settings
     if is_recorded and NOTED_AS not in settings:
-        what = "this result of recorded draws does not say which of them it used, so that they cannot be left out"
-        raise InputError(f"{what}; audit again with this version, and replay that result")
+        raise InputError(
+            "this result of recorded draws does not say which of them it used, so that they cannot "
+            "be left out; audit again with this version, and replay that result"
+        )
 
 
-def _seeds(given: Any) -> tuple[int, ...]:
-    return tuple(each for each in given if isinstance(each, int) and not isinstance(each, bool))
+def _whole_numbers(values: Any) -> tuple[int, ...]:
+    """Returns those of the values that are whole numbers."""
+    return tuple(
+        value for value in values if isinstance(value, int) and not isinstance(value, bool)
+    )

@@ -59,10 +59,10 @@ class SlowCoin(SingleMechanism):
 @pytest.fixture
 def coin(rng, monkeypatch):
     coin = SlowCoin(rng)
-    monkeypatch.setattr("epsilometer.engine.parcels.monotonic", lambda: coin.now)
+    monkeypatch.setattr("epsilometer.engine.deadlines.monotonic", lambda: coin.now)
     # The system's own timer must not ring: only the mechanism does.
-    monkeypatch.setattr("epsilometer.engine.parcels.signal.setitimer", lambda *_: (0.0, 0.0))
-    monkeypatch.setattr("epsilometer.engine.parcels.signal.getitimer", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr("epsilometer.engine.deadlines.signal.setitimer", lambda *_: (0.0, 0.0))
+    monkeypatch.setattr("epsilometer.engine.deadlines.signal.getitimer", lambda *_: (0.0, 0.0))
     return coin
 
 

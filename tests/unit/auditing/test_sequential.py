@@ -83,7 +83,7 @@ def test_workers_do_not_change_the_answer():
 def test_time_is_kept(monkeypatch):
     """By a clock that only the mechanism moves on, 5 ms per call, so that no other work on this machine counts."""
     calls = []
-    monkeypatch.setattr("epsilometer.engine.parcels.monotonic", lambda: 0.005 * len(calls))
+    monkeypatch.setattr("epsilometer.engine.deadlines.monotonic", lambda: 0.005 * len(calls))
 
     def slow(dataset, rng):
         calls.append(dataset)

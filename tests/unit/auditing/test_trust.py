@@ -13,7 +13,7 @@ from epsilometer.auditing.loops import AuditRun
 from epsilometer.bounds import Counts
 from epsilometer.bounds.betting import anytime_lower, anytime_upper, place_bets
 from epsilometer.engine import Sampler
-from epsilometer.engine.parcels import pack
+from epsilometer.engine.task_serialization import pack
 from epsilometer.methods import Method
 from epsilometer.methods.sequential import ladder_of
 

@@ -4,9 +4,8 @@ import zlib
 
 import numpy as np
 
-from epsilometer.engine import Fingerprints
-from epsilometer.engine import chunks as fingerprints
-from epsilometer.engine.chunks import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint, row_hashes
+from epsilometer.engine import Fingerprints, fingerprints
+from epsilometer.engine.fingerprints import HEAD, LONG_HEADS, SHORT_HEAD, fingerprint, row_hashes
 from epsilometer.outputs import read_outputs
 
 

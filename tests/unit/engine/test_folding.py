@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints, Folded, Phase, Sampler
-from epsilometer.engine import chunks as folding
-from epsilometer.engine.chunks import TwoTallies
+from epsilometer.engine import Fingerprints, Folded, Phase, Sampler, folding
+from epsilometer.engine.folding import TwoTallies
 from epsilometer.engine.health import check_drift
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch

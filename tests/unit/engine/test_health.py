@@ -7,11 +7,10 @@ import pytest
 from scipy.special import comb
 
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints, health
-from epsilometer.engine.chunks import fingerprint, row_hashes
+from epsilometer.engine import Fingerprints, correlation_checks
+from epsilometer.engine.fingerprints import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
-    _alike,
     check_constant,
     check_correlation,
     check_drift,
@@ -19,6 +18,7 @@ from epsilometer.engine.health import (
     check_repeats,
     check_suppressed,
 )
+from epsilometer.engine.health_statistics import USUAL_DEVIATIONS, clustering_evidence, hypergeometric_tails
 from epsilometer.errors import InputError
 from epsilometer.outputs import read_outputs
 
@@ -154,7 +154,7 @@ def checked(*chunks):
 
 
 class TestRepeats:
-    def test_chunks_of_any_length_that_begin_alike(self, rng):
+    def test_chunks_of_any_length_that_beginclustering_evidence(self, rng):
         draws = rng.normal(size=100)
         assert checked(draws[:30], draws[:64], draws[:6]) == ["repeated-chunks"]
         assert checked(*(draws[:n] for n in (40, *[2] * 20))) == ["repeated-chunks"]
@@ -274,7 +274,7 @@ class TestDrift:
         for hits in range(13):
             tables = [each for each in pieces if each.sum() == hits]
             chances = [float(comb(4, each).prod() / comb(12, hits)) for each in tables]
-            worth = [np.exp(_alike(np.stack([each, 4 - each], axis=1))) for each in tables]
+            worth = [np.exp(clustering_evidence(np.stack([each, 4 - each], axis=1))) for each in tables]
             assert np.dot(chances, worth) <= 1.0 + 1e-9
 
     def test_one_hit_in_a_last_chunk_of_one_is_chance(self):
@@ -304,9 +304,9 @@ def test_neighbours_a_lag_apart_are_counted_as_if_they_were_laid_out(monkeypatch
         hits, seen = rng.random(n) < 0.6, []
         hits[0] = hits[-1] = True
         monkeypatch.setattr(
-            health, "hypergeometric_tails", lambda followed, *rest, seen=seen: seen.append(followed) or 1.0
+            correlation_checks, "hypergeometric_tails", lambda followed, *rest, seen=seen: seen.append(followed) or 1.0
         )
-        health.check_correlation(0, [hits])
+        check_correlation(0, [hits])
         if np.count_nonzero(hits) > 1:
             assert seen == [slow_followed(hits, lag) for lag in (1, 2, 3)]
 
@@ -326,7 +326,7 @@ def test_no_tail_within_the_usual_spreads_would_be_an_alarm():
         mean = drawn * marked / population
         variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
         for seen in range(max(0, drawn + marked - population), min(marked, drawn) + 1):
-            if abs(seen - mean) < health._USUAL * np.sqrt(variance) and abs(seen - mean) > (
-                health._USUAL - 0.5
+            if abs(seen - mean) < USUAL_DEVIATIONS * np.sqrt(variance) and abs(seen - mean) > (
+                USUAL_DEVIATIONS - 0.5
             ) * np.sqrt(variance):
-                assert health.hypergeometric_tails(seen, population, marked, drawn) > 1e-6
+                assert hypergeometric_tails(seen, population, marked, drawn) > 1e-6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epsilometer.engine import Phase, Sampler, chunk_rng, open_runner, sampler
-from epsilometer.engine.chunks import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.engine.runners import SerialRunner
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair

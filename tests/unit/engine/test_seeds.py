@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from epsilometer.engine import Phase, check_seed, chunk_rng
-from epsilometer.engine.chunks import chunk_rngs
+from epsilometer.engine.seeds import chunk_rngs
 from epsilometer.errors import InputError
 
 

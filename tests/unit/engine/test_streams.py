@@ -7,7 +7,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine import Phase
-from epsilometer.engine.chunks import chunk_rng
+from epsilometer.engine.seeds import chunk_rng
 from epsilometer.engine.streams import Purpose, Stream
 from epsilometer.methods import Task
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.engine.chunks import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.mechanisms.kept_draws import KeptLines, keeping
 from epsilometer.outputs import read_outputs
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.mechanisms.functions import gather
+from epsilometer.mechanisms.repeating import gather
 from epsilometer.outputs import read_outputs
 
 

@@ -2,8 +2,8 @@ from itertools import count, islice
 
 import pytest
 
-from epsilometer.engine.parcels import Fault, run_parcel
-from epsilometer.engine.runners import PoolRunner
+from epsilometer.engine.pool_runner import PoolRunner
+from epsilometer.engine.task_serialization import Fault, run_parcel
 from epsilometer.errors import EngineError, MechanismError
 
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.random import laplace
 
 import epsilometer as em
-from epsilometer.engine.parcels import own_generator
+from epsilometer.engine.generator_search import own_generator
 
 RNG = np.random.default_rng(0)
 MODULE = """

@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.claims import PureDP
 from epsilometer.engine import Phase, Sampler
-from epsilometer.engine.parcels import Fault, WorkerTraceback, open_answer, pack, run_parcel
+from epsilometer.engine.task_serialization import Fault, WorkerTraceback, open_answer, pack, run_parcel
 from epsilometer.errors import EngineError, InputError, MechanismError, MissingExtraError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch

@@ -1,0 +1,38 @@
+"""Progress: who learns how many outputs were drawn."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Learns how many outputs were drawn.
+
+    It may also have `begin(total)` and `end()`, which are called around the work (the total is None
+    when a search decides it), and `tell(text)`, which receives the state of the evidence as it
+    grows.
+    """
+
+    def advance(self, n: int) -> None:
+        """Receives that n more outputs of one side were drawn."""
+
+
+class NoProgress:
+    """Discards progress."""
+
+    def advance(self, n: int) -> None:
+        """Ignores it."""
+
+
+@contextmanager
+def watched(progress: Progress, total: int | None) -> Iterator[None]:
+    """Calls `begin` and `end` of a progress that has them."""
+    begin = getattr(progress, "begin", None)
+    end = getattr(progress, "end", None)
+    if begin is not None:
+        begin(total)
+    try:
+        yield
+    finally:
+        if end is not None:
+            end()
