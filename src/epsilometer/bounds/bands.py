@@ -1,28 +1,34 @@
-"""Many events at once: a simultaneous band under the trade-off curve of two distributions.
+"""Many events at once: a simultaneous confidence band for the trade-off curve of two distributions.
 
-Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them hold together, so
-any claim, at any of its parameters, may be read off the band afterwards without paying again.
+Each event E gives a lower bound on P(E) and an upper bound on Q(E). All of them hold together (by
+the union bound), so that any claim, at any of its parameters, may be read off the band afterwards
+without spending again.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds.binomial import Counts, check_failure_probability, lower, upper
+from epsilometer.bounds.binomial import Counts, lower, upper
+from epsilometer.bounds.budget import check_failure_probability
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, GaussianDP
 from epsilometer.errors import InputError
+
+# The fraction of an event's error share that is spent on P(E), unless the caller says otherwise.
+_DEFAULT_LEFT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """P(E) ≥ `p_lower` and Q(E) ≤ `q_upper` for some events, all at once.
+    """Bounds P(E) ≥ `p_lower` and Q(E) ≤ `q_upper` for some events, all at once.
 
     Attributes:
-        p_lower: one per event.
-        q_upper: one per event, in the same order.
+        p_lower: one bound per event.
+        q_upper: one bound per event, in the same order.
 
     Guarantee: whatever is read off holds with the confidence of the band, all readings together.
     """
@@ -31,21 +37,20 @@ class Band:
     q_upper: tuple[float, ...]
 
     def value(self, claim: Claim) -> float:
-        """The largest value of the claim's own parameter that some event proves; 0 if none does."""
-        found = (
-            claim.least_value(p, q)
-            for p, q in zip(self.p_lower, self.q_upper, strict=True)
-            if p > q
-        )
-        return max(found, default=0.0)
+        """Returns the largest value of the claim's parameter that some event refutes; 0 if none."""
+        largest = 0.0
+        for p_lower, q_upper in zip(self.p_lower, self.q_upper, strict=True):
+            if p_lower > q_upper:
+                largest = max(largest, claim.least_value(p_lower, q_upper))
+        return largest
 
     def epsilon(self, delta: float) -> float:
-        """A lower bound on ε at this δ, in the worse direction."""
-        return self.value(ApproxDP(0.0, delta))
+        """Returns a lower bound on ε at this δ, in the worse direction."""
+        return self.value(ApproxDP(epsilon=0.0, delta=delta))
 
     def delta(self, epsilon: float) -> float:
-        """A lower bound on δ at this ε, in the worse direction."""
-        return self.value(ApproxDeltaDP(epsilon, 0.0))
+        """Returns a lower bound on δ at this ε, in the worse direction."""
+        return self.value(ApproxDeltaDP(epsilon=epsilon, delta=0.0))
 
     @property
     def mu(self) -> float:
@@ -53,99 +58,141 @@ class Band:
         return self.value(GaussianDP(0.0))
 
     def power(self, q: float) -> float:
-        """A lower bound on the power of the best test at type-I error q, in the worse direction."""
+        """Returns a lower bound on the power of the best test at type-I error q.
+
+        It is the larger of the two directions. Between two events it is the power of a randomised
+        test that uses one or the other.
+        """
         if not 0.0 <= q <= 1.0:
             raise InputError(f"q={q!r} must lie between 0 and 1: it is a type-I error")
+        # Shape (events, 2): type-I error and power of the test that rejects Q on the event.
         points = np.array([self.q_upper, self.p_lower]).T
-        # A test of right against left rejects on the complements.
-        return max(float(np.interp(q, *hull(each))) for each in (points, 1.0 - points[:, ::-1]))
-
-
-Hits = Sequence[int]
-Shares = Sequence[float] | None
+        # The test that rejects P on the complement: its type-I error is at most 1 − p_lower, its
+        # power at least 1 − q_upper.
+        reversed_points = 1.0 - points[:, ::-1]
+        power = float(np.interp(q, *hull(points)))
+        reversed_power = float(np.interp(q, *hull(reversed_points)))
+        return max(power, reversed_power)
 
 
 def band_from_counts(
-    left_hits: Hits,
+    left_hits: Sequence[int],
     n_left: int,
-    right_hits: Hits,
+    right_hits: Sequence[int],
     n_right: int,
     failure_probability: float,
-    left_shares: Shares = None,
+    left_shares: Sequence[float] | None = None,
 ) -> Band:
-    """The band of K events from their counts, by exact bounds that spend failure_probability/K on each event.
+    """Returns the band of K events from their counts.
+
+    Each event has the error share failure_probability/K, split between its two exact bounds.
 
     Args:
-        left_hits: per event, of P.
+        left_hits: hits of each event among the draws of P.
         n_left: draws of P.
-        right_hits: per event, of Q.
+        right_hits: hits of each event among the draws of Q.
         n_right: draws of Q.
-        failure_probability: for all of them together.
-        left_shares: per event the part of its price that bounds P(E); ½ each by default.
+        failure_probability: what is spent on all events together.
+        left_shares: for each event the fraction of its error share that is spent on P(E); ½ by
+            default.
 
-    Guarantee: exact, if the events and shares were fixed before the counts were drawn.
+    Guarantee: exact, if the events and the shares were fixed before the counts were drawn.
     """
-    each = check_failure_probability(failure_probability) / max(len(left_hits), 1)
-    shares = [0.5] * len(left_hits) if left_shares is None else left_shares
-    left = zip(left_hits, shares, strict=True)
-    right = zip(right_hits, shares, strict=True)
-    p_lower = tuple(lower(Counts(int(hits), n_left), each * share) for hits, share in left)
-    return Band(
-        p_lower,
-        tuple(upper(Counts(int(hits), n_right), each * (1.0 - share)) for hits, share in right),
-    )
+    n_events = len(left_hits)
+    error_share = check_failure_probability(failure_probability) / max(n_events, 1)
+    if left_shares is None:
+        left_shares = [_DEFAULT_LEFT_SHARE] * n_events
+    p_lower = []
+    q_upper = []
+    for left_hit, right_hit, left_share in zip(left_hits, right_hits, left_shares, strict=True):
+        left = Counts(hits=int(left_hit), trials=n_left)
+        right = Counts(hits=int(right_hit), trials=n_right)
+        p_lower.append(lower(left, error_share * left_share))
+        q_upper.append(upper(right, error_share * (1.0 - left_share)))
+    return Band(p_lower=tuple(p_lower), q_upper=tuple(q_upper))
 
 
 def band_from_scores(
     left: Floats, right: Floats, failure_probability: float, points: int = 96
 ) -> Band:
-    """The band of the events {score ≥ c}, the thresholds c taken from the scores themselves.
+    """Returns the band of the events {score ≥ c}, the thresholds c taken from the left scores.
 
     The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1) for any continuous
-    distribution; with atoms the bounds err on the safe side. So a few ranks that are fixed
-    beforehand bound the tails, without a split.
+    distribution. With point masses P(score ≥ k-th largest) is larger and P(score > k-th largest)
+    is smaller in distribution, and the bounds below use the one that errs on the safe side. So a
+    few ranks that are fixed beforehand bound the tails, without a split of the draws.
 
     Args:
-        left: shape (n,), draws from P, for which the scores should be larger.
-        right: shape (m,), draws from Q.
+        left: shape (n,), scores of draws from P, which should be the larger ones.
+        right: shape (m,), scores of draws from Q.
+        failure_probability: what is spent on the band.
         points: ranks per side that are bounded.
 
     Guarantee: exact for independent draws.
     """
     check_failure_probability(failure_probability)
-    above = np.sort(left)[::-1]
-    below = np.sort(right)[::-1]
-    ranks = _ranks(len(above), points)
-    others = _ranks(len(below), points)
-    each = failure_probability / (len(ranks) + len(others))
-    p_lower = betaincinv(ranks, len(above) - ranks + 1.0, each)
-    # One more point: nothing is known below the last rank.
-    q_upper = np.append(betaincinv(others, len(below) - others + 1.0, 1.0 - each), 1.0)
-    first_below = np.array([np.count_nonzero(below >= above[rank - 1]) for rank in ranks])
-    return Band(
-        tuple(p_lower.tolist()),
-        tuple(q_upper[np.searchsorted(others, first_below, side="right")].tolist()),
+    left_descending = np.sort(left)[::-1]
+    right_descending = np.sort(right)[::-1]
+    n = len(left_descending)
+    m = len(right_descending)
+    left_ranks = _ranks(n, points)
+    right_ranks = _ranks(m, points)
+    error_share = failure_probability / (len(left_ranks) + len(right_ranks))
+    # One event per left rank: the threshold c is the left score of that rank.
+    p_lower = betaincinv(left_ranks, n - left_ranks + 1.0, error_share)
+    # Q(score > right score of a rank), for each right rank.
+    tail_upper = betaincinv(right_ranks, m - right_ranks + 1.0, 1.0 - error_share)
+    # Nothing is known about thresholds below the last right rank.
+    tail_upper = np.append(tail_upper, 1.0)
+    right_hits = np.array(
+        [np.count_nonzero(right_descending >= left_descending[rank - 1]) for rank in left_ranks]
     )
+    # The right score of the first rank beyond the hits is below c, so that {score ≥ c} is within
+    # {score > that right score}.
+    first_below = np.searchsorted(right_ranks, right_hits, side="right")
+    q_upper = tail_upper[first_below]
+    return Band(p_lower=tuple(p_lower.tolist()), q_upper=tuple(q_upper.tolist()))
 
 
 def _ranks(n: int, points: int) -> Integers:
-    """Ranks that are dense at both ends, where claims differ most."""
-    tail = np.unique(
-        np.round(np.geomspace(1.0, max(n / 2.0, 1.0), max(points // 2, 1))).astype(np.int64)
-    )
-    return np.unique(np.concatenate([tail, n + 1 - tail]))
+    """At most `points` ranks between 1 and n, dense at both ends, where claims differ most."""
+    largest = max(n / 2.0, 1.0)
+    n_per_end = max(points // 2, 1)
+    from_top = np.unique(np.round(np.geomspace(1.0, largest, n_per_end)).astype(np.int64))
+    from_bottom = n + 1 - from_top
+    return np.unique(np.concatenate([from_top, from_bottom]))
 
 
-def hull(points: Floats) -> tuple[Floats, Floats]:
-    """The least concave curve from (0, 0) to (1, 1) above the points, as the arrays of its corners."""
+class Hull(NamedTuple):
+    """The corners of a concave curve, each array of shape (corners,), x ascending."""
+
+    x: Floats
+    y: Floats
+
+
+def hull(points: Floats) -> Hull:
+    """Returns the least concave curve from (0, 0) to (1, 1) that is above all points.
+
+    Args:
+        points: shape (k, 2).
+    """
+    vertices = {(0.0, 0.0), (1.0, 1.0)}
+    vertices.update((float(x), float(y)) for x, y in points)
     corners: list[tuple[float, float]] = []
-    for x, y in sorted({(0.0, 0.0), (1.0, 1.0), *((float(q), float(p)) for q, p in points)}):
-        while len(corners) > 1 and _turns_left(corners[-2], corners[-1], (x, y)):
+    # Andrew's monotone chain, for the upper half.
+    for vertex in sorted(vertices):
+        while len(corners) > 1 and _is_below(corners[-2], corners[-1], vertex):
             corners.pop()
-        corners.append((x, y))
-    hull = np.array(corners)
-    return hull[:, 0], np.maximum.accumulate(hull[:, 1])
+        corners.append(vertex)
+    coordinates = np.array(corners)
+    # The curve never falls; this removes what rounding may have left.
+    return Hull(x=coordinates[:, 0], y=np.maximum.accumulate(coordinates[:, 1]))
 
 
-def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
+def _is_below(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    """Whether the middle point is on or below the line from the first to the last one."""
+    return (middle[0] - first[0]) * (last[1] - first[1]) >= (middle[1] - first[1]) * (
+        last[0] - first[0]
+    )

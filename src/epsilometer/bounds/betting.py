@@ -1,147 +1,70 @@
 """Evidence that may be looked at any time: bets against a claim on the counts of an event.
 
 A claim confines the probabilities (p, q) of any event to a convex set below its curve `max_power`,
-hence below each line p = slope·q + shift that lies above the curve. Against one such line, and for
-a guess (p1, q1) above it, the bet is the likelihood ratio of the guess to its projection (p0, q0):
-the point of the line with the least weighted divergence.
+hence below each line p = slope·q + shift that lies above the curve (`supporting_lines`). Against
+one such line, and for a guess (p1, q1) above it, the bet is the likelihood ratio of the guess to
+its projection (p0, q0): the point of the line with the least weighted divergence from the guess.
 
 Why the bet is fair: with a = (p1 − p0)/(p0(1 − p0)) and b = (q1 − q0)/(q0(1 − q0)), one left draw
 multiplies the expected wealth by 1 + a·(p − p0) ≤ exp(a·(p − p0)), one right draw by at most
-exp(b·(q − q0)). For n and m draws the exponents add up to n·a·(p − p0) + m·b·(q − q0), which below
-the line is at most (n·a·slope + m·b)·(q − q0); the projection makes that bracket 0. What rounding
-leaves of it is subtracted, so the bound holds for the numbers computed.
+exp(b·(q − q0)). For n and m draws the exponents add up to n·a·(p − p0) + m·b·(q − q0). Below the
+line p − p0 ≤ slope·(q − q0), so that this is at most (n·a·slope + m·b)·(q − q0). The projection
+makes the bracket 0. What rounding leaves of it is subtracted (|q − q0| ≤ 1), so that the bound
+holds for the numbers that were computed.
 
 Guarantee: the product of such bets, each fixed before its draws, exceeds 1/f at any time with
-probability at most f (Ville). Exact at any stopping time.
+probability at most f (Ville's inequality). Exact at any stopping time.
 
 Reference: Turner, Ly, Grünwald, "Generic E-variables for exact sequential k-sample tests that allow
 for optional stopping" (2021).
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaln, ndtr, rel_entr
+from scipy.special import rel_entr
 
-from epsilometer.arrays import Floats
-from epsilometer.bisection import rejected_end
+from epsilometer.arrays import Floats, Integers
+from epsilometer.bounds.anytime import anytime_lower, anytime_upper
 from epsilometer.bounds.binomial import Counts
-from epsilometer.claims import (
-    ZCDP,
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    PureDP,
-    RenyiDP,
-    TradeOffDP,
-    bernoulli_divergence,
+from epsilometer.bounds.supporting_lines import (
+    Lines,
+    lines_of,
+    supporting_lines,
+    zero_concentrated_curve,
 )
 from epsilometer.errors import InputError
 
-# Guesses and projections stay this far from 0 and 1, where a bet could lose everything.
+# The names of `anytime` and `supporting_lines` are listed because other packages import them from
+# here.
+__all__ = [
+    "Bets",
+    "Lines",
+    "Nearest",
+    "Projection",
+    "anytime_lower",
+    "anytime_upper",
+    "growth_rate",
+    "lines_of",
+    "nearest",
+    "place_bets",
+    "project",
+    "supporting_lines",
+    "zero_concentrated_curve",
+]
+
+# Guesses and projections keep this distance from 0 and 1, where a bet could lose everything.
 _MARGIN = 1e-9
-# Halvings of an interval below 1. What a projection misses by 2^-44 is subtracted from the wealth,
-# and is negligible.
-_HALVINGS = 44
-# Orders at which a zero-concentrated claim is tested: fewer orders allow more, so the bets stay
-# fair.
-_ORDERS: Floats = 1.0 + np.geomspace(1e-2, 1e3, 32)
-# No divergence of coins that keep `_MARGIN` from 0 and 1 comes near this.
-_MOST_DIVERGENCE = 1e6
-# Added to every line found from points of a curve: more than rounding can take away.
-_SAFE = 1e-11
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Lines p = slope·q + shift above the curves of some claims.
-
-    Attributes:
-        slopes: shape (claims, lines).
-        shifts: the same shape.
-    """
-
-    slopes: Floats
-    shifts: Floats
-
-
-def lines_of(claims: tuple[Claim, ...]) -> Lines:
-    """The supporting lines of claims of one kind."""
-    return Lines(*map(np.stack, zip(*map(supporting_lines, claims), strict=True)))
-
-
-@lru_cache(maxsize=4096)
-def supporting_lines(claim: Claim) -> tuple[Floats, Floats]:
-    """Slopes and shifts of lines that the claim's curve never exceeds, each of shape (lines,)."""
-    if isinstance(claim, PureDP | ApproxDP):
-        grow = np.exp(min(claim.epsilon, 700.0))
-        return np.array([grow, 1.0 / grow]), np.array(
-            [claim.delta, 1.0 - (1.0 - claim.delta) / grow]
-        )
-    if isinstance(claim, GaussianDP):
-        z = np.linspace(-4.2, 4.2, 29)
-        slopes = np.exp(-claim.mu * (z + 0.5 * claim.mu))
-        return slopes, ndtr(z + claim.mu) - slopes * ndtr(z) + _SAFE
-    return _lines_above_steps(claim) if isinstance(claim, TradeOffDP) else _lines_above_curve(claim)
-
-
-def _lines_above_curve(claim: Claim) -> tuple[Floats, Floats]:
-    """For a concave curve: between two points it stays below the extensions of the neighbouring chords."""
-    q = ndtr(np.linspace(-3.6, 3.6, 28))
-    if isinstance(claim, RenyiDP):  # at all q at once, which is faster; never below `max_power`
-        power = _renyi_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
-    elif isinstance(claim, ZCDP):
-        power = zero_concentrated_curve(claim.rho, q)
-    else:
-        power = np.array([claim.max_power(float(each)) for each in q])
-    slope = np.diff(power) / np.diff(q)
-    start = power[:-1] - slope * q[:-1]
-    before = slope[:-2]
-    here = slope[1:-1]
-    after = slope[2:]
-    gap = before - after
-    flat = gap <= 1e-12
-    corner = np.clip((start[2:] - start[:-2]) / np.where(flat, 1.0, gap), q[1:-2], q[2:-1])
-    top = np.minimum(start[:-2] + before * corner, start[2:] + after * corner)
-    shift = np.where(flat, -np.inf, top - here * corner)
-    at_ends = np.maximum(power[1:-2] - here * q[1:-2], power[2:-1] - here * q[2:-1])
-    # A steeper line through the same start lies higher; a flat one would have no projection.
-    return np.maximum(here, 1e-9), np.maximum(shift, at_ends) + _SAFE
-
-
-def zero_concentrated_curve(rho: float, q: Floats) -> Floats:
-    """At least the greatest power that ρ-zero-concentrated privacy allows at each q, from some of its orders."""
-    return _renyi_curve(q, _ORDERS, min(rho, _MOST_DIVERGENCE) * _ORDERS)
-
-
-def _renyi_curve(q: Floats, orders: Floats, limits: Floats) -> Floats:
-    """The greatest p whose coin stays within a limit of the coin q at every order, by bisection from above."""
-    allowed = q.copy()
-    refused = np.ones(len(q))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (allowed + refused)
-        there = bernoulli_divergence(middle[:, None], q[:, None], orders)
-        back = bernoulli_divergence(q[:, None], middle[:, None], orders)
-        # What is not a number counts as allowed: a curve that is too high costs power, never
-        # soundness.
-        inside = ~np.any(np.maximum(there, back) > limits, axis=1)
-        allowed = np.where(inside, middle, allowed)
-        refused = np.where(inside, refused, middle)
-    return refused
-
-
-def _lines_above_steps(claim: Claim) -> tuple[Floats, Floats]:
-    """For any curve that never decreases: between two points it stays below its value at the right one."""
-    q = np.unique(
-        np.concatenate(
-            [[0.0, 1.0], np.geomspace(1e-7, 1.0, 700), ndtr(np.linspace(-4.0, 4.0, 1400))]
-        )
-    )
-    power = claim.max_power(q)
-    coarse = ndtr(np.linspace(-3.6, 3.6, 28))
-    slopes = np.maximum(np.diff(claim.max_power(coarse)) / np.diff(coarse), 1e-9)
-    return slopes, np.max(power[1:] - slopes[:, None] * q[:-1], axis=1) + _SAFE
+# Steps of the search for a projection at the most. By halving alone, 44 steps leave 2^-44 of an
+# interval below 1; what a projection misses is subtracted from the wealth.
+_MAX_STEPS = 44
+# Relative change of q below which a projection has converged.
+_CONVERGED = 1e-9
+# Least derivative in a Newton step, which would divide by 0.
+_LEAST_DERIVATIVE = 1e-30
+# Relative. A projection is on its line up to a few units in the last place.
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +74,8 @@ class Bets:
     Attributes:
         log_factors: shape (claims, 4): what a left hit, left miss, right hit and right miss add to
             the log-wealth.
-        slack: shape (claims,), what rounding may have given away, subtracted once.
+        slack: shape (claims,), the most that rounding may have added to the log-wealth, subtracted
+            once.
         growth: shape (claims,), the expected log-wealth per pair of draws if the guess is right.
     """
 
@@ -160,35 +84,43 @@ class Bets:
     growth: Floats
 
     def log_wealth(self, left: Counts, right: Counts) -> Floats:
-        """What the counts add to the log-wealth, shape (claims,)."""
-        seen = np.array(
-            [left.hits, left.trials - left.hits, right.hits, right.trials - right.hits],
-            dtype=np.float64,
-        )
-        return np.asarray(self.log_factors @ seen - self.slack, dtype=np.float64)
+        """Returns what the counts add to the log-wealth, shape (claims,)."""
+        counts = np.array([left.hits, left.misses, right.hits, right.misses], dtype=np.float64)
+        return np.asarray(self.log_factors @ counts - self.slack, dtype=np.float64)
 
 
 def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> Bets:
-    """The bets of a guess (p, q) against each claim, on its best line; 1 where the guess is no violation.
+    """Returns the bets of a guess (p, q) against each claim, each on the claim's best line.
+
+    Where the guess does not violate a claim, the bet leaves the wealth as it is.
 
     Args:
-        lines: of the claims.
+        lines: supporting lines of the claims.
         p: guessed probability of the event under P, from earlier draws only.
-        q: under Q.
+        q: guessed probability under Q, from earlier draws only.
         n_left: left draws that the bet is for.
-        n_right: right draws.
+        n_right: right draws that the bet is for.
+
+    Guarantee: under a claim, the expected wealth after these draws is at most 1. Exact. Choosing
+        the line costs nothing: it depends on the guess, not on the draws.
     """
     if n_left < 1 or n_right < 1:
         raise InputError(f"n_left={n_left}, n_right={n_right}: a bet needs a draw of each side")
-    p1, q1 = (min(max(each, _MARGIN), 1.0 - _MARGIN) for each in (p, q))
-    p0, q0 = project(
-        np.full(lines.slopes.shape, p1), np.full(lines.slopes.shape, q1), lines, n_left, n_right
-    )
-    growth = n_left * _divergence(p1, p0) + n_right * _divergence(q1, q0)
-    best = np.argmax(growth, axis=1)[:, None]
-    p0, q0, slope = (np.take_along_axis(each, best, 1)[:, 0] for each in (p0, q0, lines.slopes))
-    above = p0 < p1
-    factors = np.stack(
+    p1 = min(max(p, _MARGIN), 1.0 - _MARGIN)
+    q1 = min(max(q, _MARGIN), 1.0 - _MARGIN)
+    shape = lines.slopes.shape
+    projection = project(np.full(shape, p1), np.full(shape, q1), lines, n_left, n_right)
+    # Shape (claims, lines): the expected log-wealth of each line, if the guess is right.
+    growth = n_left * _divergence(p1, projection.p) + n_right * _divergence(q1, projection.q)
+    best_line = np.argmax(growth, axis=1)[:, None]
+    # From here on, one line per claim: shape (claims,).
+    p0 = _select(projection.p, best_line)
+    q0 = _select(projection.q, best_line)
+    slope = _select(lines.slopes, best_line)
+    growth = _select(growth, best_line) / min(n_left, n_right)
+
+    is_violation = p0 < p1
+    log_factors = np.stack(
         [
             np.log(p1 / p0),
             np.log1p(-p1) - np.log1p(-p0),
@@ -196,107 +128,153 @@ def place_bets(lines: Lines, p: float, q: float, n_left: int, n_right: int) -> B
             np.log1p(-q1) - np.log1p(-q0),
         ]
     )
-    # of lines that are not bet against it may be absurdly large
-    slope = np.where(above, slope, 1.0)
-    bracket = n_left * slope * (p1 - p0) / (p0 * (1.0 - p0)) + n_right * (q1 - q0) / (
-        q0 * (1.0 - q0)
+    # Lines without a bet may be so steep that the bracket would overflow.
+    slope = np.where(is_violation, slope, 1.0)
+    # The bracket n·a·slope + m·b of the module's docstring, which is 0 but for rounding.
+    left_part = n_left * slope * (p1 - p0) / (p0 * (1.0 - p0))
+    right_part = n_right * (q1 - q0) / (q0 * (1.0 - q0))
+    bracket = left_part + right_part
+    # The point (p0, q0) may be off the line by rounding.
+    off_line = n_left * (p1 - p0) / (p0 * (1.0 - p0)) * _ROUNDING
+    slack = np.abs(bracket) + np.abs(off_line)
+    return Bets(
+        log_factors=np.where(is_violation, log_factors, 0.0).T,
+        slack=np.where(is_violation, slack, 0.0),
+        growth=np.where(is_violation, growth, 0.0),
     )
-    growth = np.take_along_axis(growth, best, 1)[:, 0] / min(n_left, n_right)
-    # The point is on the line up to a few units in the last place.
-    rounding = n_left * (p1 - p0) / (p0 * (1.0 - p0)) * 1e-15
-    slack = np.where(above, np.abs(bracket) + np.abs(rounding), 0.0)
-    return Bets(np.where(above, factors, 0.0).T, slack, np.where(above, growth, 0.0))
 
 
-def project(
-    p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int = 1
-) -> tuple[Floats, Floats]:
-    """The points of the lines with the least n·KL(p1‖p) + m·KL(q1‖q); (p1, q1) itself if it is on or below a line."""
-    is_violation = p1 > lines.slopes * q1 + lines.shifts
+class Projection(NamedTuple):
+    """Points of lines, or the guesses themselves where these are on or below the line.
+
+    Attributes:
+        p: left probabilities.
+        q: right probabilities, of the same shape.
+    """
+
+    p: Floats
+    q: Floats
+
+
+def project(p1: Floats, q1: Floats, lines: Lines, n_left: int = 1, n_right: int = 1) -> Projection:
+    """Returns the points of the lines with the least n·KL(p1‖p) + m·KL(q1‖q).
+
+    Args:
+        p1: guessed left probabilities, of the shape of the lines.
+        q1: guessed right probabilities, of the same shape.
+        lines: one line per guess.
+        n_left: n.
+        n_right: m.
+
+    Returns:
+        The guess itself where it is on or below its line.
+    """
+    is_above = p1 > lines.slopes * q1 + lines.shifts
     # Where the guess violates nothing, any line will do, and absurd slopes would overflow.
-    slope = np.where(is_violation, lines.slopes, 1.0)
-    shift = np.where(is_violation, lines.shifts, 0.0)
+    slope = np.where(is_above, lines.slopes, 1.0)
+    shift = np.where(is_above, lines.shifts, 0.0)
+    # The projection has a larger q and a smaller p than the guess; both keep their margins.
     low = np.maximum(q1, (_MARGIN - shift) / slope)
-    highest = np.minimum(p1, 1.0 - _MARGIN)
-    high = np.minimum((highest - shift) / slope, 1.0 - _MARGIN)
-    below = ~(is_violation & (low < high))
-    low = np.where(below, 0.25, low)
-    high = np.where(below, 0.75, high)
-    # The derivative, times p(1 − p)·q(1 − q), is a cubic: Newton's steps, or half the way where one
-    # leads astray.
+    highest_p = np.minimum(p1, 1.0 - _MARGIN)
+    high = np.minimum((highest_p - shift) / slope, 1.0 - _MARGIN)
+    has_bet = is_above & (low < high)
+    # A harmless bracket where there is nothing to search.
+    low = np.where(has_bet, low, 0.25)
+    high = np.where(has_bet, high, 0.75)
+    # The derivative of the divergence along the line, times p(1 − p)·q(1 − q), is a cubic in q. Its
+    # zero is found by Newton's steps, or by halving the bracket where a step leads out of it.
     q = 0.5 * (low + high)
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_STEPS):
         p = slope * q + shift
-        spread = p * (1.0 - p)
-        other = q * (1.0 - q)
-        a = n_left * (p - p1)
-        b = n_right * (q - q1)
-        value = slope * a * other + b * spread
-        steep = (
-            slope * (slope * n_left * other + a * (1.0 - 2.0 * q) + b * (1.0 - 2.0 * p))
-            + n_right * spread
+        p_variance = p * (1.0 - p)
+        q_variance = q * (1.0 - q)
+        p_residual = n_left * (p - p1)
+        q_residual = n_right * (q - q1)
+        cubic = slope * p_residual * q_variance + q_residual * p_variance
+        derivative = (
+            slope
+            * (
+                slope * n_left * q_variance
+                + p_residual * (1.0 - 2.0 * q)
+                + q_residual * (1.0 - 2.0 * p)
+            )
+            + n_right * p_variance
         )
-        low = np.where(value > 0.0, low, q)
-        high = np.where(value > 0.0, q, high)
-        new = q - value / np.maximum(steep, 1e-30)
-        last = q
-        q = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
-        if np.all((np.abs(q - last) <= 1e-9 * q) | below):
+        low = np.where(cubic > 0.0, low, q)
+        high = np.where(cubic > 0.0, q, high)
+        newton = q - cubic / np.maximum(derivative, _LEAST_DERIVATIVE)
+        is_inside = (newton >= low) & (newton <= high)
+        previous = q
+        q = np.where(is_inside, newton, 0.5 * (low + high))
+        has_converged = np.abs(q - previous) <= _CONVERGED * q
+        if np.all(has_converged | ~has_bet):
             break
-    return np.where(
-        below, p1, np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)
-    ), np.where(below, q1, q)
+    p = np.clip(slope * q + shift, _MARGIN / 2, 1.0 - _MARGIN / 2)
+    return Projection(p=np.where(has_bet, p, p1), q=np.where(has_bet, q, q1))
 
 
-def nearest(lines: Lines, p: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
-    """The nearest probabilities that one claim allows, and the log-wealth per pair of draws, all of shape (k,)."""
+class Nearest(NamedTuple):
+    """The nearest probabilities that a claim allows, each of shape (k,).
+
+    Attributes:
+        p: left probabilities.
+        q: right probabilities.
+        rate: the expected log-wealth per pair of draws if the guess is right.
+    """
+
+    p: Floats
+    q: Floats
+    rate: Floats
+
+
+def nearest(lines: Lines, p: Floats, q: Floats) -> Nearest:
+    """Returns the probabilities nearest to some guesses that one claim allows.
+
+    Args:
+        lines: of one claim, of shape (1, lines).
+        p: shape (k,), guessed left probabilities.
+        q: shape (k,), guessed right probabilities.
+    """
     shape = (len(p), lines.slopes.shape[1])
-    p1, q1 = (
-        np.clip(np.broadcast_to(each[:, None], shape), _MARGIN, 1.0 - _MARGIN) for each in (p, q)
+    p1 = np.clip(np.broadcast_to(p[:, None], shape), _MARGIN, 1.0 - _MARGIN)
+    q1 = np.clip(np.broadcast_to(q[:, None], shape), _MARGIN, 1.0 - _MARGIN)
+    repeated_lines = Lines(
+        slopes=np.broadcast_to(lines.slopes[0], shape),
+        shifts=np.broadcast_to(lines.shifts[0], shape),
     )
-    p0, q0 = project(
-        p1, q1, Lines(*(np.broadcast_to(each[0], shape) for each in (lines.slopes, lines.shifts)))
-    )
-    rates = np.where(p0 < p1, _divergence(p1, p0) + _divergence(q1, q0), 0.0)
-    best = np.argmax(rates, axis=1)[:, None]
-    return (
-        np.take_along_axis(p0, best, 1)[:, 0],
-        np.take_along_axis(q0, best, 1)[:, 0],
-        rates.max(axis=1),
+    projection = project(p1, q1, repeated_lines)
+    is_violation = projection.p < p1
+    divergence = _divergence(p1, projection.p) + _divergence(q1, projection.q)
+    rates = np.where(is_violation, divergence, 0.0)
+    best_line = np.argmax(rates, axis=1)[:, None]
+    return Nearest(
+        p=_select(projection.p, best_line),
+        q=_select(projection.q, best_line),
+        rate=rates.max(axis=1),
     )
 
 
 def growth_rate(lines: Lines, p: Floats, q: Floats) -> Floats:
-    """The log-wealth per pair of draws that guesses p, q (shape (k,)) earn against one claim, if they are right."""
-    return nearest(lines, p, q)[2]
+    """Returns the log-wealth per pair of draws that guesses earn against one claim, if right.
 
+    Args:
+        lines: of one claim, of shape (1, lines).
+        p: shape (k,), guessed left probabilities.
+        q: shape (k,), guessed right probabilities.
 
-def anytime_lower(counts: Counts, failure_probability: float) -> float:
-    """A lower bound on one probability that may be looked at after every draw (Jeffreys mixture).
-
-    Guarantee: at no time above the truth, with probability at least 1 − failure_probability. Exact.
+    Returns:
+        Shape (k,).
     """
-    hits = counts.hits
-    misses = counts.trials - counts.hits
-    mixed = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + float(
-        np.log(failure_probability)
-    )
-    if not hits:
-        return 0.0
-
-    def rejects(p: float) -> bool:
-        with np.errstate(divide="ignore"):
-            return bool(mixed > hits * np.log(p) + misses * np.log1p(-p))
-
-    return rejected_end(rejects, 0.0, hits / counts.trials, _HALVINGS)
+    return nearest(lines, p, q).rate
 
 
-def anytime_upper(counts: Counts, failure_probability: float) -> float:
-    """The upper bound of the same kind: one minus the lower bound of the complement."""
-    return 1.0 - anytime_lower(
-        Counts(counts.trials - counts.hits, counts.trials), failure_probability
-    )
+def _select(values: Floats, column: Integers) -> Floats:
+    """One column of each row: from shape (k, lines) and (k, 1) to (k,)."""
+    return np.take_along_axis(values, column, 1)[:, 0]
 
 
 def _divergence(p1: float | Floats, p0: Floats) -> Floats:
-    return np.asarray(rel_entr(p1, p0) + rel_entr(1.0 - np.asarray(p1), 1.0 - p0), dtype=np.float64)
+    """The Kullback–Leibler divergence of the coin p1 from the coin p0, elementwise."""
+    heads = rel_entr(p1, p0)
+    tails = rel_entr(1.0 - np.asarray(p1), 1.0 - p0)
+    return np.asarray(heads + tails, dtype=np.float64)

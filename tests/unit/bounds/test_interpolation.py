@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts
+from epsilometer.bounds.interpolation import _growth, interpolated_supremum, needed_degree
 from epsilometer.bounds.ratio import epsilon_lower, epsilon_test
 from epsilometer.bounds.supremum import (
     NullLine,
     Region,
-    _growth,
     common_edges,
     greatest_probability,
-    interpolated_supremum,
-    needed_degree,
     region_probability,
 )
 
