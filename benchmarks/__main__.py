@@ -63,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         baseline.write(chosen.baseline, measured, settings)
         print(f"the baseline {chosen.baseline} holds these figures from now on")
         return 0
-    is_bad = any(each.is_met is False for each in measured) or any(each.verdict == "worse" for each in changes)
+    is_bad = any(each.is_met is False for each in measured) or any(
+        each.verdict == "worse" for each in changes
+    )
     return 1 if is_bad else 0
 
 
@@ -84,27 +86,55 @@ def describe_run(effort: Effort) -> dict[str, Any]:
 def summary(measured: Sequence[Measurement]) -> str:
     """How many targets are met, and which are missed."""
     judged = [measurement for measurement in measured if measurement.is_met is not None]
-    missed = [f"{each.name} ({each.value:.3g}, {each.relation} {each.target:g})" for each in judged if not each.is_met]
+    missed = [
+        f"{each.name} ({each.value:.3g}, {each.relation} {each.target:g})"
+        for each in judged
+        if not each.is_met
+    ]
     met = f"{len(judged) - len(missed)} of {len(judged)} targets met"
     return f"{met}; missed: {'; '.join(missed)}" if missed else met
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("groups", nargs="*", choices=[*GROUPS, []], metavar="group", help=", ".join(GROUPS))
-    parser.add_argument("--repeats", type=int, default=Effort.repeats, help="interleaved repeats of each timing")
-    parser.add_argument("--sizes", type=_sizes, default=SIZES, help="draws per side, such as 1e4,1e6")
-    parser.add_argument("--runs", type=int, default=Effort.runs, help="seeds per line of the power table")
-    parser.add_argument("--seeds", type=int, default=Effort.seeds, help="audits per line of the strength table")
     parser.add_argument(
-        "--only", type=_words, default=(), help="lines of the strength table: PrefixSum,svt1, zoo, sniper"
+        "groups", nargs="*", choices=[*GROUPS, []], metavar="group", help=", ".join(GROUPS)
     )
-    parser.add_argument("--population", type=_whole, default=0, help="judge chosen events on so many fresh draws")
-    parser.add_argument("--jobs", type=int, default=Effort.jobs, help="processes for the power table; timings use one")
-    parser.add_argument("--share", type=float, default=Effort.share, help="of the draws of all other figures")
+    parser.add_argument(
+        "--repeats", type=int, default=Effort.repeats, help="interleaved repeats of each timing"
+    )
+    parser.add_argument(
+        "--sizes", type=_sizes, default=SIZES, help="draws per side, such as 1e4,1e6"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=Effort.runs, help="seeds per line of the power table"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=Effort.seeds, help="audits per line of the strength table"
+    )
+    parser.add_argument(
+        "--only",
+        type=_words,
+        default=(),
+        help="lines of the strength table: PrefixSum,svt1, zoo, sniper",
+    )
+    parser.add_argument(
+        "--population", type=_whole, default=0, help="judge chosen events on so many fresh draws"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=Effort.jobs,
+        help="processes for the power table; timings use one",
+    )
+    parser.add_argument(
+        "--share", type=float, default=Effort.share, help="of the draws of all other figures"
+    )
     parser.add_argument("--out", type=Path, default=Effort.out, help="where to write")
     parser.add_argument("--baseline", type=Path, default=baseline.PATH, help="what to compare with")
-    parser.add_argument("--update-baseline", action="store_true", help="make these figures the baseline")
+    parser.add_argument(
+        "--update-baseline", action="store_true", help="make these figures the baseline"
+    )
     return parser.parse_args(arguments)
 
 

@@ -52,7 +52,11 @@ class Change:
 def compare(before: Iterable[Measurement], after: Iterable[Measurement]) -> list[Change]:
     """All figures that both runs have, in the order of the later one."""
     known = {each.key: each for each in before if each.unit in _COMPARED}
-    return [_change(known[each.key], each) for each in after if each.key in known and each.unit in _COMPARED]
+    return [
+        _change(known[each.key], each)
+        for each in after
+        if each.key in known and each.unit in _COMPARED
+    ]
 
 
 def _change(before: Measurement, after: Measurement) -> Change:
@@ -87,14 +91,20 @@ def read(path: Path) -> list[Measurement]:
     """The measurements of a file; none if there is no such file."""
     if not path.exists():
         return []
-    return [Measurement.from_dict(each) for each in json.loads(path.read_text(encoding="utf-8"))["measurements"]]
+    return [
+        Measurement.from_dict(each)
+        for each in json.loads(path.read_text(encoding="utf-8"))["measurements"]
+    ]
 
 
 def write(path: Path, measured: Sequence[Measurement], settings: dict[str, Any]) -> None:
     """The measurements as JSON; figures of other groups that the file holds stay."""
     groups = {each.group for each in measured}
     kept = [each for each in read(path) if each.group not in groups]
-    content = {"settings": settings, "measurements": [each.to_dict() for each in [*kept, *measured]]}
+    content = {
+        "settings": settings,
+        "measurements": [each.to_dict() for each in [*kept, *measured]],
+    }
     write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -105,4 +115,7 @@ def describe(changes: Sequence[Change]) -> str:
         for change in changes
         if change.verdict != "same"
     ]
-    return "\n".join(lines) or f"{len(changes)} ratios compared with the baseline, none differs by more than noise"
+    return (
+        "\n".join(lines)
+        or f"{len(changes)} ratios compared with the baseline, none differs by more than noise"
+    )

@@ -52,7 +52,15 @@ def _overhead(name: str, runner: Runner, effort: Effort, target: float | None) -
         (timings,) = interleaved(min(effort.repeats, 5), partial(_run_nothing, runner, chunks))
     milliseconds = [1e3 * seconds / chunks for seconds in wall_times(timings)]
     detail = f"{chunks} chunks without work, by the clock, workers warm"
-    return of_repeats("engines", f"cost of a chunk: {name}", milliseconds, "ms", "≤", effort.target(target), detail)
+    return of_repeats(
+        "engines",
+        f"cost of a chunk: {name}",
+        milliseconds,
+        "ms",
+        "≤",
+        effort.target(target),
+        detail,
+    )
 
 
 def _run_nothing(runner: Runner, chunks: int, number: int) -> None:
@@ -64,11 +72,15 @@ def _gain(effort: Effort) -> Measurement:
     """Two workers against one where both wait most of the time; `benchmarks.workers` has those that compute."""
     calls, mechanism = effort.draws(_CALLS), em.from_callable(waiting_number)
     _audit_with(mechanism, min(calls, 1000), 2, 0)  # starts the workers
-    actions: list[Callable[[int], Any]] = [partial(_audit_with, mechanism, calls, jobs) for jobs in (1, 2)]
+    actions: list[Callable[[int], Any]] = [
+        partial(_audit_with, mechanism, calls, jobs) for jobs in (1, 2)
+    ]
     alone, together = (wall_times(each) for each in interleaved(min(effort.repeats, 3), *actions))
     detail = f"2 × {calls} calls: one worker {median(alone):.3g} s, two {median(together):.3g} s, by the clock"
     name = "gain of a second worker: 1 ms of waiting per call"
-    return of_repeats("engines", name, ratios(alone, together), "×", "≥", effort.target(_GAIN_TARGET), detail)
+    return of_repeats(
+        "engines", name, ratios(alone, together), "×", "≥", effort.target(_GAIN_TARGET), detail
+    )
 
 
 def _audit_with(mechanism: Any, calls: int, jobs: int, seed: int) -> em.AuditResult:

@@ -207,7 +207,10 @@ def _(document: Document, rng: Generator) -> bool:
     is_known = document["claim"]["notion"] in ("pure", "approx")
     if not _is_exact(document) or document["verdict"] != "refuted" or not is_known:
         return False
-    if _first(document)["method"] in ("renyi-variational",) or document["lower_bound"] < 1.5 * _claimed(document) + 0.2:
+    if (
+        _first(document)["method"] in ("renyi-variational",)
+        or document["lower_bound"] < 1.5 * _claimed(document) + 0.2
+    ):
         return False
     _set_bound(document, _claimed(document) * 0.98)
     return True
@@ -353,7 +356,10 @@ def _(document: Document, rng: Generator) -> bool:
 
 @_forgery("the side where the event is likelier swapped")
 def _(document: Document, rng: Generator) -> bool:
-    if not _is_exact(document) or document["witness"]["left_counts"] == document["witness"]["right_counts"]:
+    if (
+        not _is_exact(document)
+        or document["witness"]["left_counts"] == document["witness"]["right_counts"]
+    ):
         return False
     for witness in _witnesses(document):
         witness["likelier_under"] = "left" if witness["likelier_under"] == "right" else "right"
@@ -550,7 +556,11 @@ def _(document: Document, rng: Generator) -> bool:
 def _(document: Document, rng: Generator) -> bool:
     """The finding of a smaller bound decides, and the result says so everywhere."""
     findings = document["findings"]
-    if len(findings) < 2 or "paid" not in _details(document) or document["verdict"] == "inconclusive":
+    if (
+        len(findings) < 2
+        or "paid" not in _details(document)
+        or document["verdict"] == "inconclusive"
+    ):
         return False
     if findings[1]["guarantee"] != "exact" or findings[1]["method"] == "bits":
         return False
@@ -884,7 +894,10 @@ def _(document: Document, rng: Generator) -> bool:
 
 @_forgery("bets: fewer choices of events")
 def _(document: Document, rng: Generator) -> bool:
-    if _details(document).get("choices_of_events", 1) < 2 or document["witness"]["left_counts"][1] == 0:
+    if (
+        _details(document).get("choices_of_events", 1) < 2
+        or document["witness"]["left_counts"][1] == 0
+    ):
         return False
     _details(document)["choices_of_events"] = 1
     return True
@@ -920,7 +933,9 @@ def _(document: Document, rng: Generator) -> bool:
     if not _has_bets(document) or document["claim"]["notion"] != "pure":
         return False
     bound = document["lower_bound"]
-    _set_bound(document, (math.floor(bound * 40.0 + 1e-9) + 2.0) / 40.0 if bound < 1.9 else bound + 0.5)
+    _set_bound(
+        document, (math.floor(bound * 40.0 + 1e-9) + 2.0) / 40.0 if bound < 1.9 else bound + 0.5
+    )
     return True
 
 
@@ -1157,7 +1172,9 @@ def _(document: Document, rng: Generator) -> bool:
     if document["verdict"] != "inconclusive" or not _is_exact(document):
         return False
     document["health"] = []
-    document["verdict"] = "refuted" if document["lower_bound"] > _claimed(document) else "not refuted"
+    document["verdict"] = (
+        "refuted" if document["lower_bound"] > _claimed(document) else "not refuted"
+    )
     return True
 
 

@@ -34,8 +34,33 @@ PEAK = 1_000_000_000
 _BATCH = 250
 _WELL = ("read", "refused")
 _NASTY = [
-    *(b"NaN", b"-0", b"1e999", b"-1", b"null", b"true", b"[]", b"{}", b'""', b"'", b'"', b"\0", b"\r", b"\xff\xfe"),
-    *(b"\xef\xbb\xbf", b"9" * 30, b"7" * 6000, b"[" * 3000, b'{"a":' * 3000, b"(" * 300, b"1979-05-27", b"@x", b"\xf0"),
+    *(
+        b"NaN",
+        b"-0",
+        b"1e999",
+        b"-1",
+        b"null",
+        b"true",
+        b"[]",
+        b"{}",
+        b'""',
+        b"'",
+        b'"',
+        b"\0",
+        b"\r",
+        b"\xff\xfe",
+    ),
+    *(
+        b"\xef\xbb\xbf",
+        b"9" * 30,
+        b"7" * 6000,
+        b"[" * 3000,
+        b'{"a":' * 3000,
+        b"(" * 300,
+        b"1979-05-27",
+        b"@x",
+        b"\xf0",
+    ),
     *(
         b"inf",
         b"0x10",
@@ -59,8 +84,16 @@ def seed_files(folder: Path) -> dict[str, list[bytes]]:
     """Whole files of every format, from which damaged ones are made."""
     rng = np.random.default_rng(0)
     made: dict[str, list[bytes]] = {}
-    arrays = [rng.laplace(size=300), rng.integers(0, 9, 300), rng.normal(size=(300, 3)), np.array(["a", "b"] * 150)]
-    arrays += [np.asfortranarray(rng.normal(size=(300, 2))), np.zeros(300, dtype=[("x", "<f8"), ("y", "<i4")])]
+    arrays = [
+        rng.laplace(size=300),
+        rng.integers(0, 9, 300),
+        rng.normal(size=(300, 3)),
+        np.array(["a", "b"] * 150),
+    ]
+    arrays += [
+        np.asfortranarray(rng.normal(size=(300, 2))),
+        np.zeros(300, dtype=[("x", "<f8"), ("y", "<i4")]),
+    ]
     made["npy"] = [_npy(array) for array in arrays]
     made["npz"] = []
     for save in (np.savez, np.savez_compressed):
@@ -72,17 +105,25 @@ def seed_files(folder: Path) -> dict[str, list[bytes]]:
     sides = ["side,output", *(f"{'left' if i % 2 else 'right'},{x}" for i, x in enumerate(values))]
     quoted = ["word", *(f'"x ""{i % 5}"""' for i in range(300))]
     made["csv"] = ["\n".join(lines).encode() for lines in (*texts, sides, quoted)]
-    lines = [json.dumps({"side": "left" if i % 2 else "right", "output": x}) for i, x in enumerate(values)]
-    made["jsonl"] = ["\n".join(map(json.dumps, values)).encode(), "\n".join(lines).encode(), _kept(folder)]
+    lines = [
+        json.dumps({"side": "left" if i % 2 else "right", "output": x})
+        for i, x in enumerate(values)
+    ]
+    made["jsonl"] = [
+        "\n".join(map(json.dumps, values)).encode(),
+        "\n".join(lines).encode(),
+        _kept(folder),
+    ]
     mixed = [[1, 2.5, "x", None, {"a": [True]}][i % 5] for i in range(300)]
     made["json"] = [json.dumps(values).encode(), json.dumps(mixed).encode()]
     made["parquet"] = _parquet(folder, values)
     one = 'mechanism = "zoo:laplace"\nepsilon = 1.0\nsamples = 200\nseed = 0\nconfidence = 0.9\nmethod = "events"\n'
-    pairs = (
-        'mechanism = "zoo:laplace"\npairs = [[0, 1], [1, 2]]\ndelta = 1e-6\nepsilon = 1\nsamples = 99\nbatch = false\n'
-    )
+    pairs = 'mechanism = "zoo:laplace"\npairs = [[0, 1], [1, 2]]\ndelta = 1e-6\nepsilon = 1\nsamples = 99\nbatch = false\n'
     finder = 'mechanism = "zoo:laplace"\nepsilon = 1\nsamples = 50\n[finder]\nname = "grid"\ndomain = "number:0:1"\n'
-    made["toml"] = [text.encode() for text in (one, pairs, finder + 'relation = "replace"\ntrials = 2\nsamples = 50\n')]
+    made["toml"] = [
+        text.encode()
+        for text in (one, pairs, finder + 'relation = "replace"\ntrials = 2\nsamples = 50\n')
+    ]
     made["result"] = [_result(folder, name) for name in ("zoo:laplace", "zoo:svt5")]
     return made
 
@@ -96,7 +137,13 @@ def _npy(array: np.ndarray) -> bytes:  # type: ignore[type-arg]
 def _kept(folder: Path) -> bytes:
     import epsilometer as em
 
-    em.audit(lambda x, rng: x + rng.laplace(), em.Pair(0, 1), em.PureDP(1.0), samples=99, record=folder / "kept.jsonl")
+    em.audit(
+        lambda x, rng: x + rng.laplace(),
+        em.Pair(0, 1),
+        em.PureDP(1.0),
+        samples=99,
+        record=folder / "kept.jsonl",
+    )
     return (folder / "kept.jsonl").read_bytes()
 
 
@@ -107,7 +154,9 @@ def _parquet(folder: Path, values: list[float]) -> list[bytes]:
     sides = ["left" if i % 2 else "right" for i in range(len(values))]
     pq.write_table(pa.table({"output": values}), folder / "a.parquet")
     pq.write_table(pa.table({"side": sides, "output": values}), folder / "b.parquet")
-    pq.write_table(pa.Table.from_arrays([pa.array(values)] * 2, names=["x", "x"]), folder / "c.parquet")
+    pq.write_table(
+        pa.Table.from_arrays([pa.array(values)] * 2, names=["x", "x"]), folder / "c.parquet"
+    )
     return [(folder / f"{name}.parquet").read_bytes() for name in "abc"]
 
 
@@ -133,7 +182,11 @@ def _flip(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
 
 
 def _cut(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
-    return data[: rng.randrange(len(data) + 1)] if rng.random() < 0.7 else data[rng.randrange(len(data) + 1) :]
+    return (
+        data[: rng.randrange(len(data) + 1)]
+        if rng.random() < 0.7
+        else data[rng.randrange(len(data) + 1) :]
+    )
 
 
 def _drop(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
@@ -173,30 +226,76 @@ def _recode(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
 def _claim(data: bytes, rng: random.Random, others: Sequence[bytes]) -> bytes:
     """Another shape or kind in the header of an array, or another size in the directory of an archive."""
     shape = rng.choice(
-        (b"(10**9,)", b"(900000000,)", b"(-1,)", b"(3, 99999999999)", b"(1,)*99", b"()", b"(True,)", b"('a',)")
+        (
+            b"(10**9,)",
+            b"(900000000,)",
+            b"(-1,)",
+            b"(3, 99999999999)",
+            b"(1,)*99",
+            b"()",
+            b"(True,)",
+            b"('a',)",
+        )
     )
     kind = rng.choice(
-        (b"'|O'", b"'<f16'", b"'|V0'", b"'|S0'", b"'<U9'", b"'<M8'", b"[('a','O')]", b"'x'", b"'<i3'", b"7")
+        (
+            b"'|O'",
+            b"'<f16'",
+            b"'|V0'",
+            b"'|S0'",
+            b"'<U9'",
+            b"'<M8'",
+            b"[('a','O')]",
+            b"'x'",
+            b"'<i3'",
+            b"7",
+        )
     )
     if rng.random() < 0.5:
         return re.sub(rb"\(3[0-9, ]*\)", shape.ljust(6), data, count=1)
     if rng.random() < 0.5:
         return re.sub(rb"'[<|][fiU][0-9]'", kind, data, count=1)
-    at = max(data.find(b"PK\x01\x02"), 0)  # the directory of a zip file: flags (encrypted), method, sizes
+    at = max(
+        data.find(b"PK\x01\x02"), 0
+    )  # the directory of a zip file: flags (encrypted), method, sizes
     at += rng.choice((8, 10, 16, 20, 24, 42))
-    return data[:at] + rng.randbytes(rng.choice((1, 2, 4))) + data[at + 4 :] if at < len(data) else data
+    return (
+        data[:at] + rng.randbytes(rng.choice((1, 2, 4))) + data[at + 4 :]
+        if at < len(data)
+        else data
+    )
 
 
 _FAULTS: list[Callable[[bytes, random.Random, Sequence[bytes]], bytes]] = [
-    *(_flip, _flip, _cut, _drop, _repeat, _insert, _replace, _replace, _replace, _splice, _recode, _claim),
+    *(
+        _flip,
+        _flip,
+        _cut,
+        _drop,
+        _repeat,
+        _insert,
+        _replace,
+        _replace,
+        _replace,
+        _splice,
+        _recode,
+        _claim,
+    ),
 ]
 
 
 def archive(seeds: Sequence[bytes], rng: random.Random) -> bytes:
     """An archive that is whole, of arrays that are not."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))) as out:
-        for name in ("left", "right", *(["left"] if rng.random() < 0.1 else []), *(["about"] * (rng.random() < 0.2))):
+    with zipfile.ZipFile(
+        file, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA))
+    ) as out:
+        for name in (
+            "left",
+            "right",
+            *(["left"] if rng.random() < 0.1 else []),
+            *(["about"] * (rng.random() < 0.2)),
+        ):
             with contextlib.suppress(UserWarning):
                 out.writestr(f"{name}.npy", damage(rng.choice(seeds), rng, seeds))
     return file.getvalue()
@@ -204,7 +303,12 @@ def archive(seeds: Sequence[bytes], rng: random.Random) -> bytes:
 
 def arguments(kind: str, path: Path, rng: random.Random) -> list[str]:
     """A command that reads the file."""
-    claim = ["--notion", "pure", "--json", "-"]  # a verdict would be rehearsed on many audits, which takes seconds
+    claim = [
+        "--notion",
+        "pure",
+        "--json",
+        "-",
+    ]  # a verdict would be rehearsed on many audits, which takes seconds
     if kind == "toml":
         few = [] if b"samples" in path.read_bytes() else ["--samples", "200"]
         return ["audit", str(path), "--json", "-", *few]
@@ -268,7 +372,11 @@ def run_batch(seed: int, numbers: range, folder: Path) -> list[tuple[str, str, s
         kind = FORMATS[number % len(FORMATS)]
         path = folder / f"file{number}.{'json' if kind == 'result' else kind}"
         whole = kind == "npz" and rng.random() < 0.5
-        path.write_bytes(archive(seeds["npy"], rng) if whole else damage(rng.choice(seeds[kind]), rng, everything))
+        path.write_bytes(
+            archive(seeds["npy"], rng)
+            if whole
+            else damage(rng.choice(seeds[kind]), rng, everything)
+        )
         command = arguments(kind, path, rng)
         outcome = judge(command)
         outcomes.append((kind, outcome, " ".join(command)))
@@ -284,11 +392,21 @@ def run_all(files: int, seed: int, folder: Path) -> tuple[Counter[str], list[str
     peak = 0.0
     for start in range(0, files, _BATCH):
         stop = min(start + _BATCH, files)
-        call = [sys.executable, "-m", "benchmarks.fuzz", "--batch", f"{seed},{start},{stop}", "--folder", str(folder)]
+        call = [
+            sys.executable,
+            "-m",
+            "benchmarks.fuzz",
+            "--batch",
+            f"{seed},{start},{stop}",
+            "--folder",
+            str(folder),
+        ]
         limit = (stop - start) * SECONDS + 60.0
         done = subprocess.run(call, capture_output=True, text=True, timeout=limit, check=False)
         if done.returncode != 0:
-            wrong.append(f"files {start} to {stop}: the process ended with {done.returncode}: {done.stderr[-500:]}")
+            wrong.append(
+                f"files {start} to {stop}: the process ended with {done.returncode}: {done.stderr[-500:]}"
+            )
             counts["crash"] += 1
             continue
         answer = json.loads(done.stdout.splitlines()[-1])
@@ -305,7 +423,9 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fuzz", description=__doc__)
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="for the files that cause trouble; a temporary one if not given")
+    parser.add_argument(
+        "--folder", type=Path, help="for the files that cause trouble; a temporary one if not given"
+    )
     parser.add_argument("--batch", help=argparse.SUPPRESS)
     chosen = parser.parse_args(given)
     if chosen.batch:
@@ -321,8 +441,12 @@ def main(given: Sequence[str] | None = None) -> int:
     print("\n".join(wrong[:40]))
     formats = ", ".join(f"{counts[kind]} {kind}" for kind in FORMATS)
     print(f"{chosen.files} files ({formats}) in {time.monotonic() - began:.0f} s")
-    trouble = ", ".join(f"{counts[name]} {name}" for name in ("traceback", "hang", "status", "crash"))
-    print(f"{counts['refused']} refused, {counts['read']} read, {trouble}; peak {peak / 1e6:.0f} MB")
+    trouble = ", ".join(
+        f"{counts[name]} {name}" for name in ("traceback", "hang", "status", "crash")
+    )
+    print(
+        f"{counts['refused']} refused, {counts['read']} read, {trouble}; peak {peak / 1e6:.0f} MB"
+    )
     return int(bool(wrong) or peak > PEAK)
 
 

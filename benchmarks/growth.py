@@ -53,13 +53,17 @@ def _with_outputs(effort: Effort) -> list[Measurement]:
     return _relative(effort, "different outputs", OUTPUTS, judge)
 
 
-def _relative(effort: Effort, what: str, cases: tuple[int, ...], run: Callable[[int, int], None]) -> list[Measurement]:
+def _relative(
+    effort: Effort, what: str, cases: tuple[int, ...], run: Callable[[int, int], None]
+) -> list[Measurement]:
     actions = [partial(run, case) for case in cases]
     actions[0](0)  # loads all code
     timings = [processor_times(each) for each in interleaved(effort.repeats, *actions)]
     smallest = timings[0]
     detail = f"the audit with {cases[0]} takes {median(smallest) * 1e3:.0f} ms"
     return [
-        of_repeats("growth", f"{case} {what} / {cases[0]}", ratios(seconds, smallest), "×", detail=detail)
+        of_repeats(
+            "growth", f"{case} {what} / {cases[0]}", ratios(seconds, smallest), "×", detail=detail
+        )
         for case, seconds in zip(cases[1:], timings[1:], strict=True)
     ]

@@ -57,7 +57,9 @@ class Kind:
 
 def laplace(scale: float = 0.4) -> em.Mechanism:
     """A number plus Laplace noise: ε = 1/scale on the pair."""
-    return em.from_batch(lambda x, n, rng: x + rng.laplace(0.0, scale, n), name=f"laplace {scale:g}")
+    return em.from_batch(
+        lambda x, n, rng: x + rng.laplace(0.0, scale, n), name=f"laplace {scale:g}"
+    )
 
 
 def _names(x: int, n: int, rng: np.random.Generator) -> Any:
@@ -118,7 +120,9 @@ OUTPUTS: dict[str, Any] = {
 }
 
 
-def _audit(mechanism: Any, claim: em.Claim, seed: int, samples: int = 1500, **options: Any) -> AuditResult:
+def _audit(
+    mechanism: Any, claim: em.Claim, seed: int, samples: int = 1500, **options: Any
+) -> AuditResult:
     return em.audit(mechanism, PAIR, claim, samples=samples, seed=seed, **options)
 
 
@@ -157,7 +161,9 @@ def _kinds_by_output() -> Iterator[Kind]:
     """Every kind of output, fixed and stopping early, by value and by bits."""
     for name, mechanism in OUTPUTS.items():
         yield Kind(f"outputs: {name}", _Audit(mechanism, em.PureDP(1.0), {}))
-        yield Kind(f"outputs: {name}, stop_early", _Audit(mechanism, em.PureDP(1.0), {"stop_early": True}))
+        yield Kind(
+            f"outputs: {name}, stop_early", _Audit(mechanism, em.PureDP(1.0), {"stop_early": True})
+        )
         yield Kind(f"outputs: {name}, rényi", _Audit(mechanism, CLAIMS["renyi"], {}))
         yield Kind(
             f"outputs: {name}, profile",
@@ -180,10 +186,14 @@ def _kinds_by_method() -> Iterator[Kind]:
         yield Kind(f"{method}, published", _Audit(laplace(), pure, options), holds=None)
     options = {"method": "renyi-variational", "options": {"threshold": "published"}}
     yield Kind("renyi-variational, published threshold", _Audit(laplace(), pure, options))
-    yield Kind("hockey-stick, approx", _Audit(laplace(), CLAIMS["approx"], {"method": "hockey-stick"}))
+    yield Kind(
+        "hockey-stick, approx", _Audit(laplace(), CLAIMS["approx"], {"method": "hockey-stick"})
+    )
     yield Kind("mmd", _Audit(laplace(), pure, {"method": "mmd"}), holds=None)
     yield Kind("local", _Audit(laplace(), pure, {"method": "local"}), holds=None)
-    yield Kind("renyi-floored", _Audit(laplace(), CLAIMS["renyi"], {"method": "renyi-floored"}), holds=None)
+    yield Kind(
+        "renyi-floored", _Audit(laplace(), CLAIMS["renyi"], {"method": "renyi-floored"}), holds=None
+    )
     ldp = {"domain": (0.0, 1.0), "lipschitz": 1.0, "precision": 0.5}
     options = {"method": "ldp-histogram", "options": ldp}
     yield Kind("ldp-histogram", _Audit(em.from_batch(_sloped), pure, options), holds=None)
@@ -194,7 +204,9 @@ def _kinds_by_setting() -> Iterator[Kind]:
     suppressed = {"suppress": ["serial-correlation", "drift"]}
     yield Kind("suppress", _Audit(OUTPUTS["dependent"], em.PureDP(1.0), suppressed))
     for distance in (2, 5):
-        yield Kind(f"distance {distance}", _Audit(laplace(), em.PureDP(0.4), {"distance": distance}))
+        yield Kind(
+            f"distance {distance}", _Audit(laplace(), em.PureDP(0.4), {"distance": distance})
+        )
         options = {"distance": distance, "stop_early": True}
         yield Kind(f"distance {distance}, stop_early", _Audit(laplace(), em.PureDP(0.4), options))
     for confidence in (0.2, 0.5, 0.8, 0.999, 1.0 - 1e-6):
@@ -205,12 +217,16 @@ def _kinds_by_setting() -> Iterator[Kind]:
     for samples in (20, 60, 300):
         for early in (False, True):
             options = {"samples": samples, "stop_early": early}
-            yield Kind(f"{samples} samples, stop_early {early}", _Audit(laplace(), em.PureDP(0.5), options))
+            yield Kind(
+                f"{samples} samples, stop_early {early}", _Audit(laplace(), em.PureDP(0.5), options)
+            )
     yield Kind(
         "growth 1",
         _Audit(laplace(), em.PureDP(2.4), {"stop_early": True, "options": {"growth": 1.0}}),
     )
-    yield Kind("pilot 5", _Audit(laplace(), em.PureDP(2.4), {"stop_early": True, "options": {"pilot": 5}}))
+    yield Kind(
+        "pilot 5", _Audit(laplace(), em.PureDP(2.4), {"stop_early": True, "options": {"pilot": 5}})
+    )
 
 
 def _measured(seed: int, notion: Any, options: dict[str, Any]) -> AuditResult:
@@ -236,12 +252,16 @@ def _kinds_of_measurements() -> Iterator[Kind]:
             holds,
         )
         banded = {**fixed, "method": "profile"}
-        yield Kind(f"measure {name}, profile", lambda seed, a=notion, b=banded: _measured(seed, a, b))
+        yield Kind(
+            f"measure {name}, profile", lambda seed, a=notion, b=banded: _measured(seed, a, b)
+        )
 
 
 def _compared(seed: int, claim: Any, **options: Any) -> AuditResult:
     rng = np.random.default_rng([seed, 5])
-    return em.compare(rng.laplace(1.0, 0.5, 900), rng.laplace(0.0, 0.5, 700), claim, seed=seed, **options)
+    return em.compare(
+        rng.laplace(1.0, 0.5, 900), rng.laplace(0.0, 0.5, 700), claim, seed=seed, **options
+    )
 
 
 def _replayed(seed: int, claim: em.Claim, **options: Any) -> AuditResult:
@@ -255,16 +275,24 @@ def _kinds_of_entries() -> Iterator[Kind]:
         yield Kind(f"replay {name}", lambda seed, claim=claim: _replayed(seed, claim))
     yield Kind("compare, measured", lambda seed: _compared(seed, em.PureDP))
     yield Kind("compare, distance", lambda seed: _compared(seed, em.PureDP(0.7), distance=3))
-    yield Kind("compare, all views", lambda seed: _compared(seed, em.PureDP(0.7), representation="all"))
+    yield Kind(
+        "compare, all views", lambda seed: _compared(seed, em.PureDP(0.7), representation="all")
+    )
     yield Kind("compare, profile", lambda seed: _compared(seed, em.PureDP(0.7), method="profile"))
-    yield Kind("replay of a profile", lambda seed: _replayed(seed, em.PureDP(1.0), method="profile"))
-    yield Kind("replay of an early stop", lambda seed: _replayed(seed, em.PureDP(1.0), stop_early=True))
+    yield Kind(
+        "replay of a profile", lambda seed: _replayed(seed, em.PureDP(1.0), method="profile")
+    )
+    yield Kind(
+        "replay of an early stop", lambda seed: _replayed(seed, em.PureDP(1.0), stop_early=True)
+    )
     yield Kind("replay of a measurement", _replayed_measurement)
     yield Kind("replay without noise", _replayed_without_noise)
 
 
 def _replayed_measurement(seed: int) -> AuditResult:
-    return em.replay(em.measure(laplace(), PAIR, samples=1000, seed=seed), laplace(), samples=700, seed=seed + 1)
+    return em.replay(
+        em.measure(laplace(), PAIR, samples=1000, seed=seed), laplace(), samples=700, seed=seed + 1
+    )
 
 
 def _replayed_without_noise(seed: int) -> AuditResult:
@@ -351,7 +379,9 @@ def _early_out_of_time(seed: int, most: int) -> AuditResult:
     while True:
         mechanism = em.from_batch(_Hanging(most, scale=0.8), name="hangs")
         try:
-            return em.audit(mechanism, PAIR, claim, samples=1000, seed=seed, stop_early=True, max_seconds=limit)
+            return em.audit(
+                mechanism, PAIR, claim, samples=1000, seed=seed, stop_early=True, max_seconds=limit
+            )
         except MechanismError:  # the machine was too busy to finish the pilot
             limit *= 2.0
 
@@ -370,7 +400,9 @@ def _search_cut_off(seed: int, hangs: bool) -> AuditResult:
         mechanism = em.from_batch(noise, name="cut off")
         options = {"max_seconds": limit} if hangs else {}
         try:
-            result = em.audit(mechanism, finder, em.PureDP(1.05), samples=1500, seed=seed, **options)
+            result = em.audit(
+                mechanism, finder, em.PureDP(1.05), samples=1500, seed=seed, **options
+            )
         except MechanismError:
             limit *= 1.2
             continue
@@ -417,7 +449,9 @@ def _resumed(seed: int, **options: Any) -> AuditResult:
             mechanism.chunk_size = 200
             try:
                 claim = em.PureDP(1.1)
-                return em.audit(mechanism, PAIR, claim, samples=1500, seed=seed, checkpoint=path, **options)
+                return em.audit(
+                    mechanism, PAIR, claim, samples=1500, seed=seed, checkpoint=path, **options
+                )
             except KeyboardInterrupt:
                 continue
 

@@ -68,6 +68,11 @@ def measure_long(effort: Effort) -> list[Measurement]:
             detail,
         ),
         Measurement(
-            "long", f"memory of an audit of 2 × {short(n)} scalars", growth, "MB", "≤", effort.target(_MOST_MEGABYTES)
+            "long",
+            f"memory of an audit of 2 × {short(n)} scalars",
+            growth,
+            "MB",
+            "≤",
+            effort.target(_MOST_MEGABYTES),
         ),
     ]

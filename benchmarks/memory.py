@@ -38,11 +38,16 @@ def measure_memory(effort: Effort) -> list[Measurement]:
     """Growth of the peak from after a first small audit, which has loaded everything; largest of the repeats."""
     n = effort.draws(_DRAWS)
     audit, compare = (
-        max(run_fresh(_BEGIN + code.format(n=n)) for _ in range(min(effort.repeats, 3))) for code in (_AUDIT, _COMPARE)
+        max(run_fresh(_BEGIN + code.format(n=n)) for _ in range(min(effort.repeats, 3)))
+        for code in (_AUDIT, _COMPARE)
     )
     return [
-        _measurement(f"audit of 2 × {short(n)} scalars / size of the samples", audit, n, effort.target(3.0)),
-        _measurement(f"compare of 2 × {short(n)} recorded scalars, samples included", compare, n, None),
+        _measurement(
+            f"audit of 2 × {short(n)} scalars / size of the samples", audit, n, effort.target(3.0)
+        ),
+        _measurement(
+            f"compare of 2 × {short(n)} recorded scalars, samples included", compare, n, None
+        ),
     ]
 
 

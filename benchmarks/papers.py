@@ -36,7 +36,9 @@ def local_runs(n: int) -> tuple[Run, Run]:
     entry = em.zoo.laplace(1.0)
 
     def ours(seed: int) -> float:
-        found = em.local.mpl(entry, entry.worst_pair, n=n, N=n, region=REGION, floor=FLOOR, seed=seed)
+        found = em.local.mpl(
+            entry, entry.worst_pair, n=n, N=n, region=REGION, floor=FLOOR, seed=seed
+        )
         return float(found.unclipped)
 
     def straightforward(seed: int) -> float:
@@ -78,11 +80,17 @@ def histogram_runs(n: int) -> tuple[Run, Run]:
 
 def _draws(entry: ZooEntry, side: int, n: int, seed: int) -> plain.Floats:
     rng = np.random.default_rng([seed, side])
-    return np.asarray(entry.mechanism.function(entry.worst_pair.side(side), n, rng), dtype=np.float64)
+    return np.asarray(
+        entry.mechanism.function(entry.worst_pair.side(side), n, rng), dtype=np.float64
+    )
 
 
 def _against(name: str, effort: Effort, ours: Run, straightforward: Run) -> Measurement:
     ours(0)  # loads all code
-    found = [processor_times(each) for each in interleaved(min(effort.repeats, 5), ours, straightforward)]
+    found = [
+        processor_times(each) for each in interleaved(min(effort.repeats, 5), ours, straightforward)
+    ]
     detail = f"ours {median(found[0]) * 1e3:.0f} ms, the straightforward version {median(found[1]) * 1e3:.0f} ms"
-    return of_repeats("papers", f"{name} / straightforward version", ratios(*found), "×", detail=detail)
+    return of_repeats(
+        "papers", f"{name} / straightforward version", ratios(*found), "×", detail=detail
+    )

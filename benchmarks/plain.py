@@ -34,14 +34,19 @@ def kernel_density(sample: Floats, places: Floats, width: float) -> Floats:
 
 
 def maximum_power_loss(
-    training: tuple[Floats, Floats], fresh: tuple[Floats, Floats], region: tuple[float, float], floor: float
+    training: tuple[Floats, Floats],
+    fresh: tuple[Floats, Floats],
+    region: tuple[float, float],
+    floor: float,
 ) -> float:
     """The lower bound of the local approach: where the loss looks greatest, its estimate on fresh draws minus its cost.
 
     Reference: Askin, Kutta, Dette, "Statistical quantification of differential privacy", Algorithms 3 and 4.
     """
     places = np.linspace(*region, GRID)
-    left, right = (np.maximum(kernel_density(side, places, rule_of_thumb(side)), floor) for side in training)
+    left, right = (
+        np.maximum(kernel_density(side, places, rule_of_thumb(side)), floor) for side in training
+    )
     here = places[[int(np.argmax(np.abs(np.log(left / right))))]]
     width = min(rule_of_thumb(side) for side in fresh)
     f, g = (float(np.maximum(kernel_density(side, here, width), floor)[0]) for side in fresh)
@@ -58,7 +63,9 @@ def floored_renyi(left: Floats, right: Floats, order: float, floor: float) -> fl
     places = np.linspace(both.min(), both.max(), GRID)
     p, q = (kernel_density(side, places, rule_of_thumb(side)) for side in (left, right))
     raised = np.logaddexp(q / floor, 1.0) * floor
-    return math.log(float((p**order * raised ** (1.0 - order)).sum() * (places[1] - places[0]))) / (order - 1.0)
+    return math.log(float((p**order * raised ** (1.0 - order)).sum() * (places[1] - places[0]))) / (
+        order - 1.0
+    )
 
 
 def histogram_ratio(left: Floats, right: Floats, domain: tuple[float, float], cells: int) -> float:

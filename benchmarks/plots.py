@@ -25,7 +25,13 @@ def draw_ratios(measured: Sequence[Measurement], path: Path) -> bool:
         axes.plot(each.values, [place] * len(each.values), "|", color="0.6", markersize=9)
         axes.plot(each.value, place, "o", color="C0")
         if each.target is not None:
-            axes.plot(each.target, place, ">" if each.relation == "≥" else "<", color="C3", fillstyle="none")
+            axes.plot(
+                each.target,
+                place,
+                ">" if each.relation == "≥" else "<",
+                color="C3",
+                fillstyle="none",
+            )
     axes.set_xscale("log")
     axes.set_yticks(range(len(shown)), [each.name for each in shown])
     axes.invert_yaxis()
@@ -50,10 +56,23 @@ def draw_power(rows: Sequence[PowerRow], path: Path) -> None:
 def _draw_entry(axes: Any, entry: str, rows: Sequence[PowerRow]) -> None:
     sizes = [row.n for row in rows]
     spread = [0.0 if len(row.bounds) < 2 else row.half_width for row in rows]
-    axes.errorbar(sizes, [row.mean for row in rows], yerr=spread, fmt="o-", color="C0", label="certified, mean")
+    axes.errorbar(
+        sizes,
+        [row.mean for row in rows],
+        yerr=spread,
+        fmt="o-",
+        color="C0",
+        label="certified, mean",
+    )
     known = [(row.n, row.oracle) for row in rows if row.oracle is not None]
     if known:
-        axes.plot(*zip(*known, strict=True), "d--", color="C2", fillstyle="none", label="best event known in advance")
+        axes.plot(
+            *zip(*known, strict=True),
+            "d--",
+            color="C2",
+            fillstyle="none",
+            label="best event known in advance",
+        )
     truth = rows[0].truth
     if truth is not None and truth < float("inf"):
         axes.axhline(truth, color="0.4", linewidth=0.8, label="truth")

@@ -20,7 +20,12 @@ from epsilometer_experiments.self.power import REQUIRED
 from epsilometer_experiments.sniper.oracle import oracle_bound
 
 SIZES = (10_000, 100_000, 1_000_000)
-ENTRIES = (*(spec for spec, _, _ in REQUIRED), "svt1?epsilon=.7", "geometric", "numerical_svt?epsilon=.7")
+ENTRIES = (
+    *(spec for spec, _, _ in REQUIRED),
+    "svt1?epsilon=.7",
+    "geometric",
+    "numerical_svt?epsilon=.7",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,11 @@ def measure_power(effort: Effort) -> list[Measurement]:
     rows = power_rows(effort, ENTRIES)
     draw_power(rows, effort.out / "power_by_draws.svg")
     least = {(spec, n): value for spec, n, value in REQUIRED}
-    return [measurement for row in rows for measurement in _measurements(row, least.get((row.entry, row.n)))]
+    return [
+        measurement
+        for row in rows
+        for measurement in _measurements(row, least.get((row.entry, row.n)))
+    ]
 
 
 def power_rows(effort: Effort, entries: Sequence[str]) -> list[PowerRow]:
@@ -69,7 +78,9 @@ def power_rows(effort: Effort, entries: Sequence[str]) -> list[PowerRow]:
     tasks = [(spec, n, seed) for spec, n in cases for seed in range(effort.runs)]
     with closing(open_runner(effort.jobs)) as workers:
         found = dict(zip(tasks, workers.map(_certified, tasks), strict=True))
-        by_case = [(*case, tuple(found[*case, seed] for seed in range(effort.runs))) for case in cases]
+        by_case = [
+            (*case, tuple(found[*case, seed] for seed in range(effort.runs))) for case in cases
+        ]
         return list(workers.map(_row, by_case))
 
 
@@ -88,9 +99,16 @@ def _measurements(row: PowerRow, least: float | None) -> list[Measurement]:
     name = f"{row.entry} at {short(row.n)}"
     truth = "not known" if row.truth is None else f"{row.truth:.4g}"
     oracle = "not known" if row.oracle is None else f"{row.oracle:.4g}"
-    detail = f"± {row.half_width:.2g} (95 %, {len(row.bounds)} seeds); truth {truth}, oracle {oracle}"
+    detail = (
+        f"± {row.half_width:.2g} (95 %, {len(row.bounds)} seeds); truth {truth}, oracle {oracle}"
+    )
     bound = Measurement("power", name, row.mean, "ε", "≥", least, detail, row.bounds)
     if not row.oracle:
         return [bound]
     shares = tuple(value / row.oracle for value in row.bounds)
-    return [bound, Measurement("power", f"{name} / oracle", float(np.mean(shares)), "×", "≥", None, "", shares)]
+    return [
+        bound,
+        Measurement(
+            "power", f"{name} / oracle", float(np.mean(shares)), "×", "≥", None, "", shares
+        ),
+    ]

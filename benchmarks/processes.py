@@ -27,7 +27,9 @@ def peak_memory() -> int:
         with open("/proc/self/status", encoding="utf-8") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+            1 if sys.platform == "darwin" else 1024
+        )
 
 
 def start_fresh(arguments: list[str]) -> float:
@@ -43,10 +45,17 @@ def _run(arguments: list[str]) -> str:
     PYTHONDONTWRITEBYTECODE would make every process compile our sources again, which an installed package never does.
     So it is unset here and all bytecode goes to a temporary folder: ours, NumPy's and SciPy's alike.
     """
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
+    }
     environment["PYTHONPYCACHEPREFIX"] = _bytecode_folder().name
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=600, check=False
+        [sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"the benchmark process failed:\n{done.stderr}")

@@ -80,7 +80,10 @@ def exact_size(case: Case, failure: float, n: int = EXACT_DRAWS) -> float:
 
 def exact_sizes() -> dict[str, dict[str, float]]:
     """Of the joint test of one event, for every notion and failure probability."""
-    return {case.name: {f"{failure:g}": exact_size(case, failure) for failure in FAILURES} for case in CASES}
+    return {
+        case.name: {f"{failure:g}": exact_size(case, failure) for failure in FAILURES}
+        for case in CASES
+    }
 
 
 def simulated_sizes(runs: int = RUNS) -> dict[str, dict[str, float]]:
@@ -110,12 +113,16 @@ def _simulated(case: Case, runs: int) -> dict[str, float]:
         early = em.audit(mechanism, pair, case.claim, stop_early=True, **again)
         refuted["stop early"] = early.is_refuted
         if not isinstance(case.claim, em.TradeOffDP):
-            measured = em.measure(mechanism, pair, notion=type(case.claim), **again, **case.claim.fixed())
+            measured = em.measure(
+                mechanism, pair, notion=type(case.claim), **again, **case.claim.fixed()
+            )
             refuted["measure"] = measured.lower_bound > case.claim.value
         if isinstance(case.claim, em.RenyiDP | em.ZCDP):
             bet = em.audit(mechanism, pair, case.claim, method="renyi-bet", **again)
             refuted["audit, renyi-bet"] = bet.is_refuted
-        refuted["profile, this claim"] = em.audit(mechanism, pair, case.claim, method="profile", **again).is_refuted
+        refuted["profile, this claim"] = em.audit(
+            mechanism, pair, case.claim, method="profile", **again
+        ).is_refuted
         refuted["profile, whole band"] = band_fails(case, coin, rng)
         for name, is_wrong in refuted.items():
             found.setdefault(name, []).append(is_wrong)

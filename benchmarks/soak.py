@@ -95,7 +95,12 @@ class Case:
         arguments += ["--batch"] if name == "batch" else []
         if mode == "finder":
             arguments += ["--finder", "random", "--domain", "number:0:1", "--trials", "4"]
-            arguments += ["--trial-samples", str(max(samples // 20, 100)), "--samples", str(samples // 2)]
+            arguments += [
+                "--trial-samples",
+                str(max(samples // 20, 100)),
+                "--samples",
+                str(samples // 2),
+            ]
         else:
             arguments += [*PLAIN, "--samples", str(samples)]
         arguments += {"early": ["--stop-early"], "bits": ["--representation", "all"]}.get(mode, [])
@@ -110,7 +115,12 @@ def workplace(case: Case, kind: str) -> Iterator[tuple[Path, dict[str, str]]]:
     (folder / "tmp").mkdir()
     (folder / "soak_mechanisms.py").write_text(MECHANISMS, encoding="utf-8")
     mark = f"{os.getpid()}-{case.number}-{kind}"
-    own = {"TMPDIR": str(folder / "tmp"), MARK: mark, "PYTHONDONTWRITEBYTECODE": "1", "MPLCONFIGDIR": str(folder)}
+    own = {
+        "TMPDIR": str(folder / "tmp"),
+        MARK: mark,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLCONFIGDIR": str(folder),
+    }
     try:
         yield folder, {**os.environ, **own}
     finally:
@@ -119,11 +129,23 @@ def workplace(case: Case, kind: str) -> Iterator[tuple[Path, dict[str, str]]]:
 
 def command_of(case: Case) -> list[str]:
     """The command of a case; it resumes from its checkpoint."""
-    return [sys.executable, "-m", "epsilometer", *case.arguments, "--json", "r.json", "--checkpoint", "checkpoint"]
+    return [
+        sys.executable,
+        "-m",
+        "epsilometer",
+        *case.arguments,
+        "--json",
+        "r.json",
+        "--checkpoint",
+        "checkpoint",
+    ]
 
 
 def run_once(
-    case: Case, folder: Path, environment: dict[str, str], strike: Callable[[subprocess.Popen[bytes]], None] | None
+    case: Case,
+    folder: Path,
+    environment: dict[str, str],
+    strike: Callable[[subprocess.Popen[bytes]], None] | None,
 ) -> int:
     """Starts the command, lets a fault strike, and waits for its end. 124 stands for a command that is stuck."""
     command = command_of(case)
@@ -134,7 +156,9 @@ def run_once(
     if strike is not None and case.fault == "hang":
         command += ["--max-seconds", "8"]
     log = (folder / "log").open("ab")
-    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, **keywords) as run:
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, **keywords
+    ) as run:
         assert run.stdout is not None
         try:
             if strike is not None:
@@ -149,7 +173,9 @@ def run_once(
             log.close()
 
 
-def striker(case: Case, folder: Path, rng: random.Random) -> Callable[[subprocess.Popen[bytes]], None]:
+def striker(
+    case: Case, folder: Path, rng: random.Random
+) -> Callable[[subprocess.Popen[bytes]], None]:
     """What is done to the running command."""
 
     def strike(run: subprocess.Popen[bytes]) -> None:
@@ -186,8 +212,19 @@ def stored(folder: Path) -> dict[str, Any] | None:
 def leftovers(folder: Path, environment: dict[str, str]) -> list[str]:
     """Temporary files and processes that outlived the command."""
     # A killed SQLite leaves the journal by which the next one takes back what was half written.
-    known = {"soak_mechanisms.py", "tmp", "r.json", "checkpoint", "checkpoint-journal", "log", "hang", "jump"}
-    known |= {path.name for path in folder.glob("fontlist*")} | {path.name for path in folder.glob("*.matplotlib-lock")}
+    known = {
+        "soak_mechanisms.py",
+        "tmp",
+        "r.json",
+        "checkpoint",
+        "checkpoint-journal",
+        "log",
+        "hang",
+        "jump",
+    }
+    known |= {path.name for path in folder.glob("fontlist*")} | {
+        path.name for path in folder.glob("*.matplotlib-lock")
+    }
     found = [path.name for path in folder.iterdir() if path.name not in known]
     found += [f"tmp/{path.name}" for path in (folder / "tmp").iterdir()]
     mark = f"{MARK}={environment[MARK]}".encode()
@@ -204,7 +241,9 @@ def try_case(case: Case, rng: random.Random) -> list[str]:
     with workplace(case, "whole") as (folder, environment):
         status, expected = run_once(case, folder, environment, None), stored(folder)
         if status not in (0, 1, 3) or expected is None:
-            return [f"undisturbed: status {status}: {(folder / 'log').read_text(errors='replace')[-300:]}"]
+            return [
+                f"undisturbed: status {status}: {(folder / 'log').read_text(errors='replace')[-300:]}"
+            ]
     wrong: list[str] = []
     with workplace(case, "disturbed") as (folder, environment):
         disturbed = run_once(case, folder, environment, striker(case, folder, rng))
@@ -227,7 +266,9 @@ def try_case(case: Case, rng: random.Random) -> list[str]:
             wrong.append("a traceback: " + (folder / "log").read_text(errors="replace")[-300:])
         result = stored(folder)
         if result != expected:
-            names = [name for name in expected if result is None or result.get(name) != expected[name]]
+            names = [
+                name for name in expected if result is None or result.get(name) != expected[name]
+            ]
             wrong.append(f"another result, in {', '.join(names)}")
     return wrong
 
@@ -236,7 +277,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs cases until the time is over, and prints what came out."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None, help="makes the cases repeatable [default: fresh]")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="makes the cases repeatable [default: fresh]"
+    )
     chosen = parser.parse_args(arguments)
     seed = random.SystemRandom().randrange(1 << 31) if chosen.seed is None else chosen.seed
     rng, ends = random.Random(seed), time.monotonic() + 60.0 * chosen.minutes
@@ -250,7 +293,10 @@ def main(arguments: list[str] | None = None) -> int:
             problems += 1
             print(f"soak: {case.fault}: {' '.join(case.arguments)}: {each}", flush=True)
     counts = ", ".join(f"{name} {count}" for name, count in sorted(faults.items()))
-    print(f"soak: {audits} audits, each undisturbed and with a fault ({counts}); {problems} problems", flush=True)
+    print(
+        f"soak: {audits} audits, each undisturbed and with a fault ({counts}); {problems} problems",
+        flush=True,
+    )
     return min(problems, 1)
 
 

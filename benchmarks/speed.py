@@ -60,7 +60,13 @@ def _over_drawing(kind: Kind, effort: Effort) -> Measurement:
     drawing, auditing = _both(kind, n, effort.repeats)
     name = f"audit of 2 × {short(n)} {kind.name} / drawing them"
     return of_repeats(
-        "speed", name, _shares(auditing, drawing), "×", "≤", effort.target(kind.most), _detail(auditing, drawing)
+        "speed",
+        name,
+        _shares(auditing, drawing),
+        "×",
+        "≤",
+        effort.target(kind.most),
+        _detail(auditing, drawing),
     )
 
 
@@ -94,7 +100,9 @@ def _first(effort: Effort) -> Measurement:
     run_fresh(code)  # compiles our code
     values = [run_fresh(code) for _ in range(effort.repeats)]
     detail = "in a fresh process; includes loading our own code, once"
-    return of_repeats("speed", f"first audit of 2 × {short(n)} scalars / drawing them", values, "×", detail=detail)
+    return of_repeats(
+        "speed", f"first audit of 2 × {short(n)} scalars / drawing them", values, "×", detail=detail
+    )
 
 
 def _by_size(effort: Effort) -> list[Measurement]:
@@ -103,9 +111,15 @@ def _by_size(effort: Effort) -> list[Measurement]:
     for n in effort.sizes:
         drawing, auditing = _both(SCALAR, n, effort.repeats_at(n))
         name = f"audit / drawing at {short(n)} draws per side"
-        found.append(of_repeats("speed", name, _shares(auditing, drawing), "×", detail=_detail(auditing, drawing)))
+        found.append(
+            of_repeats(
+                "speed", name, _shares(auditing, drawing), "×", detail=_detail(auditing, drawing)
+            )
+        )
         times.append(processor_times(auditing))
-    grown = [(n, seconds) for n, seconds in zip(effort.sizes, times, strict=True) if n >= _GROWTH_FROM]
+    grown = [
+        (n, seconds) for n, seconds in zip(effort.sizes, times, strict=True) if n >= _GROWTH_FROM
+    ]
     if len(grown) > 1:
         found.append(_growth(grown))
     return found
@@ -117,7 +131,9 @@ def _growth(grown: list[tuple[int, list[float]]]) -> Measurement:
     repeats = min(len(seconds) for _, seconds in grown)
     values = [slope(sizes, [seconds[repeat] for _, seconds in grown]) for repeat in range(repeats)]
     detail = f"exponent of n from {short(sizes[0])} to {short(sizes[-1])}; steepest between two sizes {steepest:.2f}"
-    return of_repeats("speed", "growth of an audit with the draws", values, "slope", "≤", 1.1, detail)
+    return of_repeats(
+        "speed", "growth of an audit with the draws", values, "slope", "≤", 1.1, detail
+    )
 
 
 def slope(sizes: list[int], seconds: list[float]) -> float:
@@ -131,7 +147,8 @@ def _reading(effort: Effort) -> list[Measurement]:
     floats = rng.laplace(0.0, 1.0, (2, n_floats)).tolist()
     # A label and a number, as a selection with its noisy value would be returned.
     tuples = [
-        list(zip(rng.choice(["a", "b", "c"], n_tuples).tolist(), side[:n_tuples], strict=True)) for side in floats
+        list(zip(rng.choice(["a", "b", "c"], n_tuples).tolist(), side[:n_tuples], strict=True))
+        for side in floats
     ]
     return [
         *_read(f"2 × {short(n_floats)} floats in lists", floats, effort.repeats),
@@ -149,8 +166,12 @@ def _read(name: str, sides: list[Any], repeats: int) -> list[Measurement]:
     )
     bare = processor_times(passes)
     return [
-        of_repeats("speed", f"reading {name} / a bare pass", ratios(processor_times(reads), bare), "×"),
-        of_repeats("speed", f"comparing {name} / a bare pass", ratios(processor_times(compares), bare), "×"),
+        of_repeats(
+            "speed", f"reading {name} / a bare pass", ratios(processor_times(reads), bare), "×"
+        ),
+        of_repeats(
+            "speed", f"comparing {name} / a bare pass", ratios(processor_times(compares), bare), "×"
+        ),
     ]
 
 
@@ -164,6 +185,8 @@ def measure_small(effort: Effort) -> list[Measurement]:
     audit(mechanism, n, 0)
     later = [timed(partial(audit, mechanism, n), seed).processor for seed in range(effort.repeats)]
     return [
-        of_repeats("small", f"audit of 2 × {short(n)} scalars, first after import", first, "s", "≤", 0.5),
+        of_repeats(
+            "small", f"audit of 2 × {short(n)} scalars, first after import", first, "s", "≤", 0.5
+        ),
         of_repeats("small", f"audit of 2 × {short(n)} scalars, later ones", later, "s", "≤", 0.5),
     ]

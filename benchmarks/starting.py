@@ -42,4 +42,6 @@ def _command_line(effort: Effort) -> Measurement:
     found = [(start_fresh(version), start_fresh(nothing)) for _ in range(effort.repeats)]
     extra = [ours - bare for ours, bare in found]
     detail = f"bare Python {median(bare for _, bare in found) * 1e3:.0f} ms, by the clock"
-    return of_repeats("start", "epsilometer --version, more than bare Python", extra, "s", "≤", 0.3, detail)
+    return of_repeats(
+        "start", "epsilometer --version, more than bare Python", extra, "s", "≤", 0.3, detail
+    )

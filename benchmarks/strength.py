@@ -77,10 +77,16 @@ def measure_strength(effort: Effort) -> list[Measurement]:
         oracles = list(workers.map(oracle_of, lines))
     groups = [audits[start : start + effort.seeds] for start in range(0, len(audits), effort.seeds)]
     measured = [_measurement(*each, effort) for each in zip(lines, groups, oracles, strict=True)]
-    costs = [fmean(map(_cost, group)) for line, group in zip(lines, groups, strict=True) if line.spec in SNIPER_NAMES]
+    costs = [
+        fmean(map(_cost, group))
+        for line, group in zip(lines, groups, strict=True)
+        if line.spec in SNIPER_NAMES
+    ]
     if len(costs) > 1 and effort.sizes == SIZES:
         name = f"audit / drawing, median of {len(costs)} of DP-Sniper's"
-        measured.append(Measurement("strength", name, median(costs), "×", "≤", effort.target(MOST_COST)))
+        measured.append(
+            Measurement("strength", name, median(costs), "×", "≤", effort.target(MOST_COST))
+        )
     return measured
 
 
@@ -102,7 +108,9 @@ def audit_once(task: tuple[Line, int, int]) -> Audit:
     began = time.process_time()
     _draw_alone(entry, line.n, seed)
     between = time.process_time()
-    result = em.measure(entry, None, em.PureDP, samples=line.n, seed=seed, confidence=line.confidence)
+    result = em.measure(
+        entry, None, em.PureDP, samples=line.n, seed=seed, confidence=line.confidence
+    )
     ended = time.process_time()
     bound = _population_bound(entry, result, population, seed) if population else result.lower_bound
     return Audit(bound, ended - between, between - began)
@@ -132,7 +140,9 @@ def _population_bound(entry: ZooEntry, result: em.AuditResult, population: int, 
     hits, chunk = [0, 0], 100_000
     for side in (0, 1):
         for start in range(0, population, chunk):
-            outputs = entry.mechanism.sample(entry.worst_pair.side(side), min(chunk, population - start), rng)
+            outputs = entry.mechanism.sample(
+                entry.worst_pair.side(side), min(chunk, population - start), rng
+            )
             hits[side] += int(np.count_nonzero(witness.event.contains(outputs)))
     p, q = (each / population for each in (hits[::-1] if witness.flipped else hits))
     return expected_bound(p, q, witness.left_counts.trials, round(1.0 - result.confidence, 12))
@@ -147,12 +157,25 @@ def _cost(audit: Audit) -> float:
     return audit.seconds / max(audit.drawing, 1e-9)
 
 
-def _measurement(line: Line, audits: list[Audit], oracle: float | None, effort: Effort) -> Measurement:
+def _measurement(
+    line: Line, audits: list[Audit], oracle: float | None, effort: Effort
+) -> Measurement:
     bounds = tuple(each.bound for each in audits)
     cost = f"{median(map(_cost, audits)):.1f} × drawing"
     if not oracle:
-        return Measurement("strength", line.name, fmean(bounds), "ε", "≥", None, f"oracle not known; {cost}", bounds)
+        return Measurement(
+            "strength",
+            line.name,
+            fmean(bounds),
+            "ε",
+            "≥",
+            None,
+            f"oracle not known; {cost}",
+            bounds,
+        )
     shares = tuple(bound / oracle for bound in bounds)
     detail = f"{fmean(bounds):.4g} of {oracle:.4g}; least seed {min(shares):.2f}; {cost}"
     target = effort.target(CEILINGS.get(line.spec, LEAST))
-    return Measurement("strength", f"{line.name} / oracle", fmean(shares), "×", "≥", target, detail, shares)
+    return Measurement(
+        "strength", f"{line.name} / oracle", fmean(shares), "×", "≥", target, detail, shares
+    )

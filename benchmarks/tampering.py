@@ -120,7 +120,9 @@ def run_tampering(honest: int = 500, forged: int = 2000, seed: int = 0) -> Tampe
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs both counts and prints them."""
-    parser = argparse.ArgumentParser(description="honest results must pass the checker, forged ones must not")
+    parser = argparse.ArgumentParser(
+        description="honest results must pass the checker, forged ones must not"
+    )
     parser.add_argument("--honest", type=int, default=500)
     parser.add_argument("--forged", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
@@ -130,7 +132,9 @@ def main(arguments: list[str] | None = None) -> int:
     print(outcome.table())
     accepted = outcome.n_forged_that_hold
     print(f"\nhonest: {outcome.honest.holds} of {outcome.honest.total} hold", end="; ")
-    print(f"{outcome.unprovable.cannot_be_checked} of {outcome.unprovable.total} cannot be checked, as stated")
+    print(
+        f"{outcome.unprovable.cannot_be_checked} of {outcome.unprovable.total} cannot be checked, as stated"
+    )
     print(f"forged: {accepted} of {outcome.n_forged} hold ({len(outcome.forged)} kinds)")
     print(f"{time.perf_counter() - began:.0f} s")
     for mistake in outcome.mistakes:

@@ -35,17 +35,29 @@ def measure_workers(effort: Effort) -> list[Measurement]:
     slow, batch = effort.draws(_SLOW_CALLS), effort.draws(_BATCH_DRAWS)
     return [
         _gain(f"2 × {slow} calls of 1 ms", em.from_callable(slow_number), slow, effort, 1.7),
-        _gain(f"2 × {short(batch)} vectorised draws", em.from_batch(noisy_number), batch, effort, None),
+        _gain(
+            f"2 × {short(batch)} vectorised draws", em.from_batch(noisy_number), batch, effort, None
+        ),
     ]
 
 
-def _gain(name: str, mechanism: Mechanism, n: int, effort: Effort, target: float | None) -> Measurement:
-    actions: list[Callable[[int], Any]] = [partial(_with_jobs, mechanism, n, jobs) for jobs in (1, 2)]
+def _gain(
+    name: str, mechanism: Mechanism, n: int, effort: Effort, target: float | None
+) -> Measurement:
+    actions: list[Callable[[int], Any]] = [
+        partial(_with_jobs, mechanism, n, jobs) for jobs in (1, 2)
+    ]
     _with_jobs(mechanism, min(n, 2000), 2, 0)  # starts the workers
     alone, together = (wall_times(each) for each in interleaved(min(effort.repeats, 5), *actions))
     detail = f"one worker {median(alone):.3g} s, two {median(together):.3g} s, by the clock"
     return of_repeats(
-        "workers", f"gain of a second worker: {name}", ratios(alone, together), "×", "≥", effort.target(target), detail
+        "workers",
+        f"gain of a second worker: {name}",
+        ratios(alone, together),
+        "×",
+        "≥",
+        effort.target(target),
+        detail,
     )
 
 

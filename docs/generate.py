@@ -40,7 +40,9 @@ _WIDTH = 96
 
 def svt5() -> dict[str, Any]:
     """The first audit of the tutorial."""
-    result = em.audit(em.zoo.svt5(), em.zoo.svt5().worst_pair, em.PureDP(1.0), samples=100_000, seed=0)
+    result = em.audit(
+        em.zoo.svt5(), em.zoo.svt5().worst_pair, em.PureDP(1.0), samples=100_000, seed=0
+    )
     command = "epsilometer audit zoo:svt5 --epsilon 1 --seed 0"
     return {"command": command, "lower_bound": result.lower_bound, "p_value": result.p_value}
 
@@ -48,7 +50,10 @@ def svt5() -> dict[str, Any]:
 def confidence() -> dict[str, Any]:
     """What a higher confidence costs."""
     asked = (0.95, 0.999, 0.99995)
-    found = [em.measure(em.zoo.laplace(), samples=50_000, seed=0, confidence=each).lower_bound for each in asked]
+    found = [
+        em.measure(em.zoo.laplace(), samples=50_000, seed=0, confidence=each).lower_bound
+        for each in asked
+    ]
     return {"confidence": list(asked), "lower_bound": found}
 
 
@@ -59,7 +64,10 @@ def renyi_coverage() -> dict[str, Any]:
     n, runs, orders = 100_000, 200, (2.0, 5.0, 7.0)
     cases = {
         "laplace": (em.zoo.laplace(), lambda x, rng: x + rng.laplace(size=n)),
-        "randomized_response": (em.zoo.randomized_response(), lambda x, rng: (rng.random(n) < 1 / (1 + np.e)) != x),
+        "randomized_response": (
+            em.zoo.randomized_response(),
+            lambda x, rng: (rng.random(n) < 1 / (1 + np.e)) != x,
+        ),
     }
     shares: dict[str, list[float]] = {}
     for name, (entry, draw) in cases.items():
@@ -67,7 +75,10 @@ def renyi_coverage() -> dict[str, Any]:
         held = np.zeros(len(orders))
         for rng in np.random.default_rng(1).spawn(runs):
             left, right = draw(0, rng), draw(1, rng)
-            bounds = [em.renyi.lower_bound(left, right, order, confidence=0.95).lower_bound for order in orders]
+            bounds = [
+                em.renyi.lower_bound(left, right, order, confidence=0.95).lower_bound
+                for order in orders
+            ]
             held += np.array(bounds) <= truths
         shares[name] = (held / runs).tolist()
     return {"samples": n, "runs": runs, "orders": list(orders), "shares": shares}
@@ -95,7 +106,11 @@ def sizes() -> dict[str, Any]:
 def sizes_simulated() -> dict[str, Any]:
     """Sizes of whole audits, from runs at the boundary of each claim; takes some minutes."""
     found = _benchmark_sizes()
-    about = {"draws": found.SIMULATED_DRAWS, "runs": found.RUNS, "failure_probability": found.SIMULATED_FAILURE}
+    about = {
+        "draws": found.SIMULATED_DRAWS,
+        "runs": found.RUNS,
+        "failure_probability": found.SIMULATED_FAILURE,
+    }
     return {**about, "sizes": found.simulated_sizes()}
 
 
@@ -139,9 +154,17 @@ def _confidence_text(figures: dict[str, Any]) -> str:
 
 def _coverage_text(figures: dict[str, Any]) -> str:
     found = figures["renyi-coverage"]
-    head = "| of " + f"{found['runs']} runs | " + " | ".join(f"order {each:g}" for each in found["orders"]) + " |"
+    head = (
+        "| of "
+        + f"{found['runs']} runs | "
+        + " | ".join(f"order {each:g}" for each in found["orders"])
+        + " |"
+    )
     names = {"laplace": "Laplace, ε = 1", "randomized_response": "randomized response, ε = 1"}
-    rows = [f"| {names[name]} | {' | '.join(f'{each:.3g}' for each in row)} |" for name, row in found["shares"].items()]
+    rows = [
+        f"| {names[name]} | {' | '.join(f'{each:.3g}' for each in row)} |"
+        for name, row in found["shares"].items()
+    ]
     return "\n".join([head, "|" + "---|" * (1 + len(found["orders"])), *rows, ""])
 
 
@@ -150,16 +173,32 @@ def _bias_text(figures: dict[str, Any]) -> str:
     for row in figures["ldp-bias"]["rows"]:
         cases.setdefault(row["case"], {})[row["quantity"]] = row["measured"]
     names = list(dict.fromkeys(row["quantity"] for row in figures["ldp-bias"]["rows"]))
-    rows = [f"| {case} | {' | '.join(f'{cells[name]:.3f}' for name in names)} |" for case, cells in cases.items()]
-    return "\n".join([f"| distribution, cells | {' | '.join(names)} |", "|" + "---|" * (1 + len(names)), *rows, ""])
+    rows = [
+        f"| {case} | {' | '.join(f'{cells[name]:.3f}' for name in names)} |"
+        for case, cells in cases.items()
+    ]
+    return "\n".join(
+        [
+            f"| distribution, cells | {' | '.join(names)} |",
+            "|" + "---|" * (1 + len(names)),
+            *rows,
+            "",
+        ]
+    )
 
 
 def _sizes_text(figures: dict[str, Any]) -> str:
     """One row per notion, one column per failure probability or way in."""
     rows: dict[str, dict[str, float]] = figures["sizes"]["sizes"]
     columns = list(next(iter(rows.values())))
-    head = [f"| notion | {' | '.join(f'of {each}' for each in columns)} |", "|" + "---|" * (1 + len(columns))]
-    lines = [f"| {name} | {' | '.join(f'{row[each]:.3f}' for each in columns)} |" for name, row in rows.items()]
+    head = [
+        f"| notion | {' | '.join(f'of {each}' for each in columns)} |",
+        "|" + "---|" * (1 + len(columns)),
+    ]
+    lines = [
+        f"| {name} | {' | '.join(f'{row[each]:.3f}' for each in columns)} |"
+        for name, row in rows.items()
+    ]
     return "\n".join([*head, *lines, ""])
 
 
@@ -183,7 +222,10 @@ def _soundness_text(figures: dict[str, Any]) -> str:
 def _extras(_: dict[str, Any]) -> str:
     from epsilometer.cli.listing import EXTRAS
 
-    rows = [f"| `{extra}` | {', '.join(packages)} | {purpose} |" for extra, (packages, purpose) in EXTRAS.items()]
+    rows = [
+        f"| `{extra}` | {', '.join(packages)} | {purpose} |"
+        for extra, (packages, purpose) in EXTRAS.items()
+    ]
     return "\n".join(["| extra | packages | for |", "|---|---|---|", *rows, ""])
 
 
@@ -199,7 +241,9 @@ def _cli(_: dict[str, Any]) -> str:
 
 
 def _help(command: Any, path: str) -> str:
-    context = command.make_context(path, [], resilient_parsing=True, terminal_width=_WIDTH, max_content_width=_WIDTH)
+    context = command.make_context(
+        path, [], resilient_parsing=True, terminal_width=_WIDTH, max_content_width=_WIDTH
+    )
     return "\n".join(line.rstrip() for line in command.get_help(context).splitlines()).strip()
 
 
@@ -230,7 +274,9 @@ def _toml(_: dict[str, Any]) -> str:
     for key in KEYS:
         types = {str: "text", bool: "true or false", dict: "table", list: "list"}
         kind = _KINDS.get(key) or types.get(_TYPES.get(key), "number")  # type: ignore[arg-type]
-        rows.append(f"| `{key}` | {kind} | {_OWN_KEYS.get(key) or helps[key].replace('|', chr(92) + '|')} |")
+        rows.append(
+            f"| `{key}` | {kind} | {_OWN_KEYS.get(key) or helps[key].replace('|', chr(92) + '|')} |"
+        )
     return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows, ""])
 
 
@@ -250,7 +296,9 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
 
 def filled(page: str, figures: dict[str, Any]) -> str:
     """A page with every generated place written anew."""
-    return _PLACE.sub(lambda found: f"{found[1]}\n{MADE[found[2]](figures).strip()}\n\n{found[3]}", page)
+    return _PLACE.sub(
+        lambda found: f"{found[1]}\n{MADE[found[2]](figures).strip()}\n\n{found[3]}", page
+    )
 
 
 def main(arguments: list[str]) -> int:
@@ -261,7 +309,9 @@ def main(arguments: list[str]) -> int:
             sys.stdout.write(f"figures: measuring {name}\n")
             sys.stdout.flush()
             figures[name] = MEASURED[name]()
-            FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            FIGURES.write_text(
+                json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+            )
     stale = []
     for path in sorted(DOCS.rglob("*.md")):
         before = path.read_text(encoding="utf-8")
@@ -271,7 +321,9 @@ def main(arguments: list[str]) -> int:
             if "--check" not in arguments:
                 path.write_text(after, encoding="utf-8")
     if stale:
-        sys.stdout.write(f"figures: {'out of date' if '--check' in arguments else 'written'}: {', '.join(stale)}\n")
+        sys.stdout.write(
+            f"figures: {'out of date' if '--check' in arguments else 'written'}: {', '.join(stale)}\n"
+        )
     return int("--check" in arguments and bool(stale))
 
 

@@ -134,7 +134,10 @@ def _code_page(path: Path, name: str) -> str:
     head = f"---\nsearch:\n  exclude: true\n---\n\n# {name}\n\n"
     if path.is_file():
         return f"{head}````{path.suffix[1:]}\n{path.read_text(encoding='utf-8')}````\n"
-    rows = [f"| `{file.relative_to(path)}` | {_first_line(file)} |" for file in sorted(path.rglob("*.py"))]
+    rows = [
+        f"| `{file.relative_to(path)}` | {_first_line(file)} |"
+        for file in sorted(path.rglob("*.py"))
+    ]
     return "\n".join([f"{head}| file | |", "|---|---|", *rows, ""])
 
 

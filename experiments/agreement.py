@@ -94,11 +94,16 @@ def _may_be_chance(experiment: Experiment, row: Row) -> bool:
     """Whether so few runs cannot tell: the mean may be as expected within four standard errors, or there are none."""
     assert row.target is not None
     is_known = any(piece in f"{row.case}: {row.quantity}" for piece in experiment.why)
-    if is_known or isinstance(row.target, Rate):  # a rate is judged with its own allowance for chance
+    if is_known or isinstance(
+        row.target, Rate
+    ):  # a rate is judged with its own allowance for chance
         return False
     if row.standard_error is None:
         return len(row.values) == 1 and row.target.relation != "≤"
-    return abs(row.measured - row.target.value) <= (row.target.tolerance or 0.0) + 4.0 * row.standard_error
+    return (
+        abs(row.measured - row.target.value)
+        <= (row.target.tolerance or 0.0) + 4.0 * row.standard_error
+    )
 
 
 def why(experiment: Experiment, figure: str, quick: bool, size: str) -> str:
@@ -114,7 +119,11 @@ def why(experiment: Experiment, figure: str, quick: bool, size: str) -> str:
 def describe_size(experiment: Experiment, settings: dict[str, Any], quick: bool) -> str:
     """The runs, and what else a quick run made smaller."""
     runs = f"{settings['runs']} of {experiment.runs} runs" if quick else f"{settings['runs']} runs"
-    smaller = [f"{name} = {_short(settings['options'][name])}" for name in experiment.quick.options] if quick else []
+    smaller = (
+        [f"{name} = {_short(settings['options'][name])}" for name in experiment.quick.options]
+        if quick
+        else []
+    )
     return ", ".join([runs, *smaller])
 
 
@@ -123,7 +132,12 @@ def _short(value: Any) -> str:
 
 
 def run_all(
-    experiments: Sequence[Experiment], out: Path, seed: int, jobs: int, quick: bool, runs: int | None
+    experiments: Sequence[Experiment],
+    out: Path,
+    seed: int,
+    jobs: int,
+    quick: bool,
+    runs: int | None,
 ) -> list[Agreement]:
     """Runs each into its own folder, and writes the table after each; one that fails does not end the rest."""
     from epsilometer_experiments.options import read_options
@@ -136,11 +150,17 @@ def run_all(
         began = time.perf_counter()
         try:
             settings = read_options(experiment.name, experiment.options, given)
-            results = run_and_collect(experiment, n_runs, out / experiment.name, seed, jobs, settings)
+            results = run_and_collect(
+                experiment, n_runs, out / experiment.name, seed, jobs, settings
+            )
             lines.append(compare(experiment, results, quick))
         except Exception as error:  # the table says what failed, and the others still run
             seconds = time.perf_counter() - began
-            lines.append(Agreement(experiment.name, "", 0, (), 0, seconds, f"{type(error).__name__}: {error}"[:300]))
+            lines.append(
+                Agreement(
+                    experiment.name, "", 0, (), 0, seconds, f"{type(error).__name__}: {error}"[:300]
+                )
+            )
         write_table(lines, out)
     return lines
 
@@ -153,7 +173,10 @@ def write_table(lines: Sequence[Agreement], out: Path) -> None:
             "state": line.state,
             "size": line.size,
             "agreed": line.agreed,
-            "differs": [{name: getattr(each, name) for name in Difference.__slots__} for each in line.differences],
+            "differs": [
+                {name: getattr(each, name) for name in Difference.__slots__}
+                for each in line.differences
+            ],
             "unjudged": line.unjudged,
             "seconds": line.seconds,
             "error": line.error,
@@ -175,12 +198,20 @@ def as_markdown(lines: Sequence[Agreement]) -> str:
     ]
     for line in lines:
         counts = f"{line.agreed} | {len(line.differences)} | {line.unjudged}"
-        text.append(f"| {line.experiment} | {line.state} | {counts} | {line.size} | {line.seconds:.0f} |")
+        text.append(
+            f"| {line.experiment} | {line.state} | {counts} | {line.size} | {line.seconds:.0f} |"
+        )
     differing = [(line.experiment, each) for line in lines for each in line.differences]
     if differing:
-        text += ["", "| experiment | figure | expected | measured | source | why |", "|---|---|---|---|---|---|"]
+        text += [
+            "",
+            "| experiment | figure | expected | measured | source | why |",
+            "|---|---|---|---|---|---|",
+        ]
     for name, each in differing:
         figures = f"{each.expected} | {each.measured:.4g}"
-        text.append(f"| {name} | {each.case}: {each.quantity} | {figures} | {each.source} | {each.why} |")
+        text.append(
+            f"| {name} | {each.case}: {each.quantity} | {figures} | {each.source} | {each.why} |"
+        )
     text += [f"\n{line.experiment} failed: {line.error}" for line in lines if line.error]
     return "\n".join(text) + "\n"

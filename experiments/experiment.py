@@ -49,7 +49,9 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES and not self.source.startswith("paper: "):
-            raise InputError(f"source={self.source!r} must be one of {', '.join(SOURCES)}, or paper: and a place in it")
+            raise InputError(
+                f"source={self.source!r} must be one of {', '.join(SOURCES)}, or paper: and a place in it"
+            )
 
     def is_met(self, measured: float, runs: int) -> bool | None:
         """Whether a figure measured over some runs is as expected; None where no judgement is made."""
@@ -72,8 +74,12 @@ class Rate(Target):
     def is_met(self, measured: float, runs: int) -> bool | None:
         """Whether so many events are no rarer than 1 in 1000, to the side that the relation forbids."""
         hits = round(measured * runs)
-        too_many = self.relation != "≥" and hits > 0 and bdtrc(hits - 1, runs, self.value) < _INCOMPATIBLE
-        too_few = self.relation != "≤" and hits < runs and bdtr(hits, runs, self.value) < _INCOMPATIBLE
+        too_many = (
+            self.relation != "≥" and hits > 0 and bdtrc(hits - 1, runs, self.value) < _INCOMPATIBLE
+        )
+        too_few = (
+            self.relation != "≤" and hits < runs and bdtr(hits, runs, self.value) < _INCOMPATIBLE
+        )
         return not (too_many or too_few)
 
 
@@ -171,14 +177,19 @@ class Results:
 def mean_rows(case: Case, runs: Sequence[Numbers]) -> list[Row]:
     """The mean over the runs of every quantity; shares are means of zeros and ones."""
     quantities = dict.fromkeys(quantity for numbers in runs for quantity in numbers)
-    return [_mean_row(case, quantity, [n[quantity] for n in runs if quantity in n]) for quantity in quantities]
+    return [
+        _mean_row(case, quantity, [n[quantity] for n in runs if quantity in n])
+        for quantity in quantities
+    ]
 
 
 def _mean_row(case: Case, quantity: str, values: list[float]) -> Row:
     mean = math.fsum(values) / len(values)
     error = None
     if len(values) > 1:
-        error = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+        error = math.sqrt(
+            math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+        )
     return Row(case.name, quantity, case.expected.get(quantity), mean, error, tuple(values))
 
 

@@ -25,7 +25,9 @@ def words(value: Any) -> tuple[str, ...]:
 
 def wholes(value: Any) -> tuple[int, ...]:
     """Whole numbers separated by commas."""
-    return tuple(whole(part) for part in (words(value) if isinstance(value, str | list | tuple) else [value]))
+    return tuple(
+        whole(part) for part in (words(value) if isinstance(value, str | list | tuple) else [value])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,9 @@ class Option:
     read: Callable[[Any], Any] = str
 
 
-def read_options(experiment: str, known: Sequence[Option], given: Mapping[str, Any] | None) -> dict[str, Any]:
+def read_options(
+    experiment: str, known: Sequence[Option], given: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """The value of every known option.
 
     Raises:
@@ -60,5 +64,7 @@ def read_options(experiment: str, known: Sequence[Option], given: Mapping[str, A
         try:
             values[name] = by_name[name].read(value)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{name}={value!r} cannot be read ({error}): {by_name[name].help}") from error
+            raise InputError(
+                f"{name}={value!r} cannot be read ({error}): {by_name[name].help}"
+            ) from error
     return values

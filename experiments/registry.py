@@ -19,9 +19,15 @@ from epsilometer_experiments.options import read_options, whole
 @cache
 def _experiments() -> dict[str, Experiment]:
     """Every folder of this package lists its own in EXPERIMENTS; a new folder needs no entry here."""
-    folders = sorted(module.name for module in pkgutil.iter_modules(epsilometer_experiments.__path__) if module.ispkg)
+    folders = sorted(
+        module.name
+        for module in pkgutil.iter_modules(epsilometer_experiments.__path__)
+        if module.ispkg
+    )
     modules = [import_module(f"epsilometer_experiments.{folder}") for folder in folders]
-    found: list[Experiment] = [experiment for module in modules for experiment in module.EXPERIMENTS]
+    found: list[Experiment] = [
+        experiment for module in modules for experiment in module.EXPERIMENTS
+    ]
     return {experiment.name: experiment for experiment in found}
 
 
@@ -77,11 +83,17 @@ def run(
     usual = experiment.quick.runs if quick else experiment.runs
     n_runs = usual if runs is None else _check_count("runs", runs)
     folder = Path("results") / name if out is None else Path(out)
-    return run_experiment(experiment, n_runs, folder, _check_seed(seed), _check_count("jobs", jobs), settings)
+    return run_experiment(
+        experiment, n_runs, folder, _check_seed(seed), _check_count("jobs", jobs), settings
+    )
 
 
 def run_all(
-    quick: bool = False, runs: int | None = None, out: str | Path | None = None, seed: int = 0, jobs: int = 2
+    quick: bool = False,
+    runs: int | None = None,
+    out: str | Path | None = None,
+    seed: int = 0,
+    jobs: int = 2,
 ) -> Path:
     """Runs every experiment, and writes the table of what agreed, what differs, and why.
 
@@ -98,7 +110,14 @@ def run_all(
 
     folder = Path("results") if out is None else Path(out)
     n_runs = None if runs is None else _check_count("runs", runs)
-    run_these(list(_experiments().values()), folder, _check_seed(seed), _check_count("jobs", jobs), quick, n_runs)
+    run_these(
+        list(_experiments().values()),
+        folder,
+        _check_seed(seed),
+        _check_count("jobs", jobs),
+        quick,
+        n_runs,
+    )
     return folder / TABLE
 
 

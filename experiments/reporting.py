@@ -35,7 +35,12 @@ def progress_bar(name: str, total: int) -> Iterator[Callable[[], None]]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("runs, elapsed"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("runs, elapsed"),
+    )
     times = (TimeElapsedColumn(), TextColumn("remaining"), TimeRemainingColumn())
     with Progress(*columns, *times, console=Console(stderr=True)) as progress:
         task = progress.add_task(name, total=total)
@@ -47,11 +52,15 @@ def print_table(results: Results, wide: bool = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    headings, lines = wide_table(results) if wide else (_HEADINGS, [table_cells(row) for row in results.rows])
+    headings, lines = (
+        wide_table(results) if wide else (_HEADINGS, [table_cells(row) for row in results.rows])
+    )
     table = Table(title=f"{results.experiment} ({results.seconds:.1f} s)", title_justify="left")
     table.add_column(headings[0], overflow="fold")
     for heading in headings[1:]:
-        table.add_column(heading, justify="left" if heading in ("quantity", "met", "source") else "right")
+        table.add_column(
+            heading, justify="left" if heading in ("quantity", "met", "source") else "right"
+        )
     for line in lines:
         table.add_row(*line)
     # A pipe has no width of its own; 140 columns hold every row.
@@ -104,7 +113,9 @@ def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path
             for ending, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
                 path = out / f"{stem}.{ending}"
                 with writing(path) as file:
-                    figure.savefig(file, format=ending, metadata=metadata, dpi=150, bbox_inches="tight")
+                    figure.savefig(
+                        file, format=ending, metadata=metadata, dpi=150, bbox_inches="tight"
+                    )
                 paths.append(path)
     return paths
 
@@ -119,7 +130,9 @@ def legend_below(figure: Figure, columns: int = 3) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     handles, labels = list(entries.values()), list(entries)
-    place: dict[str, Any] = {"loc": f"outside {'upper' if figure.get_supxlabel() else 'lower'} center"}
+    place: dict[str, Any] = {
+        "loc": f"outside {'upper' if figure.get_supxlabel() else 'lower'} center"
+    }
     figure.legend(handles, labels, **place, ncols=columns, frameon=False, fontsize="small")
 
 

@@ -18,7 +18,13 @@ import numpy as np
 from epsilometer.engine import open_runner
 from epsilometer.errors import InputError
 from epsilometer_experiments.experiment import Case, Experiment, Numbers, Results, Settings
-from epsilometer_experiments.reporting import print_table, progress_bar, write_figures, write_json, write_markdown
+from epsilometer_experiments.reporting import (
+    print_table,
+    progress_bar,
+    write_figures,
+    write_json,
+    write_markdown,
+)
 
 RESULTS = "results.json"
 # (number of the case, number of the run)
@@ -26,13 +32,17 @@ Place = tuple[int, int]
 Done = dict[Place, Numbers]
 
 
-def run_experiment(experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings) -> Path:
+def run_experiment(
+    experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings
+) -> Path:
     """Runs everything, prints the table and writes results and figures; returns the path of `results.json`."""
     run_and_collect(experiment, runs, out, seed, jobs, options)
     return out / RESULTS
 
 
-def run_and_collect(experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings) -> Results:
+def run_and_collect(
+    experiment: Experiment, runs: int, out: Path, seed: int, jobs: int, options: Settings
+) -> Results:
     """The same; returns the results."""
     cases = list(experiment.cases(options))
     _check_names(cases)
@@ -53,15 +63,25 @@ def run_and_collect(experiment: Experiment, runs: int, out: Path, seed: int, job
         if done:
             _publish(experiment, results, out)
         if 0 < len(done) < total:
-            print(f"stopped after {len(done)} of {total} runs; what was done is in {out}", file=sys.stderr)
+            print(
+                f"stopped after {len(done)} of {total} runs; what was done is in {out}",
+                file=sys.stderr,
+            )
     return results
 
 
 def collect(
-    experiment: Experiment, cases: Sequence[Case], done: Done, settings: dict[str, Any], seconds: float
+    experiment: Experiment,
+    cases: Sequence[Case],
+    done: Done,
+    settings: dict[str, Any],
+    seconds: float,
 ) -> Results:
     """The table of what was done, the same whatever the order in which it was."""
-    runs_of = [[done[place] for place in sorted(done) if place[0] == number] for number in range(len(cases))]
+    runs_of = [
+        [done[place] for place in sorted(done) if place[0] == number]
+        for number in range(len(cases))
+    ]
     begun = [(case, runs) for case, runs in zip(cases, runs_of, strict=True) if runs]
     rows = tuple(row for case, runs in begun for row in experiment.tabulate(case, runs))
     return Results(experiment.name, tuple(case for case, _ in begun), rows, settings, seconds)
@@ -74,12 +94,22 @@ def run_seed(seed: int, experiment: str, case: str, run: int) -> int:
 
 
 def _outcomes(
-    experiment: Experiment, cases: Sequence[Case], runs: int, seed: int, jobs: int, options: Settings
+    experiment: Experiment,
+    cases: Sequence[Case],
+    runs: int,
+    seed: int,
+    jobs: int,
+    options: Settings,
 ) -> Iterator[tuple[Place, Numbers]]:
     # Run by run over all cases: after an interruption every case has about as many.
     places = [(number, run) for run in range(runs) for number in range(len(cases))]
     tasks = [
-        (experiment.run_once, place, cases[place[0]], run_seed(seed, experiment.name, cases[place[0]].name, place[1]))
+        (
+            experiment.run_once,
+            place,
+            cases[place[0]],
+            run_seed(seed, experiment.name, cases[place[0]].name, place[1]),
+        )
         for place in places
     ]
     with closing(open_runner(jobs)) as runner:

@@ -45,7 +45,9 @@ LONG_FIRST = {"end_to_end", "statistical"}
 patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("fixed", derandomize=True, database=None, **patient)
 settings.register_profile("explore", max_examples=1000, **patient)
-settings.load_profile("fixed" if os.environ.get("CI") else os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+settings.load_profile(
+    "fixed" if os.environ.get("CI") else os.environ.get("HYPOTHESIS_PROFILE", "fixed")
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,9 +61,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def optional_packages() -> dict[str, str]:
     """What may be missing, by the name that is imported: the extras, and what tests use besides them."""
     root = Path(__file__).parents[1]
-    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    names = {re.match(r"[\w-]+", need)[0]: f"the extra {extra}" for extra, needs in extras.items() for need in needs}
-    tools = re.findall(r"^[\w-]+", (root / "requirements" / "dev.in").read_text(encoding="utf-8"), re.MULTILINE)
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    names = {
+        re.match(r"[\w-]+", need)[0]: f"the extra {extra}"
+        for extra, needs in extras.items()
+        for need in needs
+    }
+    tools = re.findall(
+        r"^[\w-]+", (root / "requirements" / "dev.in").read_text(encoding="utf-8"), re.MULTILINE
+    )
     found = {name: f"the package {name}" for name in tools} | names
     imported = {"scikit-learn": "sklearn", "pure-ldp": "pure_ldp", "dp-accounting": "dp_accounting"}
     return {imported.get(name, name): needed for name, needed in found.items()}
@@ -73,7 +83,9 @@ def reason_to_skip(error: BaseException | None) -> str | None:
     if isinstance(error, MissingExtraError):
         extra = re.search(r"epsilometer\[(\w+)\]", str(error))[1]
         packages = [name for name, needed in known.items() if needed == f"the extra {extra}"]
-        return str(error) if any(find_spec(name) is None for name in packages) else None  # ours, if all are there
+        return (
+            str(error) if any(find_spec(name) is None for name in packages) else None
+        )  # ours, if all are there
     if isinstance(error, ModuleNotFoundError):
         needed = known.get((error.name or "").partition(".")[0])
         return None if needed is None else f"needs {needed}, which is not installed"
@@ -108,7 +120,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     xdist cuts the list into as many pieces as there are processes, and who is through takes half of what another has
     left, from its end.
     """
-    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, LONG_FIRST.isdisjoint(item.path.parts)))
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("slow") is None,
+            LONG_FIRST.isdisjoint(item.path.parts),
+        )
+    )
 
 
 def pytest_collection_finish() -> None:
@@ -133,8 +150,12 @@ def limited(item: pytest.Item) -> Iterator[None]:
     seconds = TEST_SECONDS if marker is None else marker.args[0]
 
     def ring(*_: object) -> None:
-        faulthandler.dump_traceback(sys.__stderr__)  # captured, and so part of the report of the failure
-        pytest.fail(f"took longer than {seconds} s; the stacks of all threads are in the captured stderr")
+        faulthandler.dump_traceback(
+            sys.__stderr__
+        )  # captured, and so part of the report of the failure
+        pytest.fail(
+            f"took longer than {seconds} s; the stacks of all threads are in the captured stderr"
+        )
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -212,7 +233,9 @@ def rarely(rng: np.random.Generator) -> Callable[..., int]:
         test = RateTest(rate, broken, false_alarm=1e-9, miss=0.01)
         while not test.is_clear:
             test.add(bool(happens(int(rng.integers(2**62)))))
-            assert not test.is_broken, f"{test.events} events in {test.runs} runs, promised a rate of at most {rate:g}"
+            assert not test.is_broken, (
+                f"{test.events} events in {test.runs} runs, promised a rate of at most {rate:g}"
+            )
         return test.runs
 
     return check

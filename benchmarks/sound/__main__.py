@@ -13,7 +13,15 @@ from pathlib import Path
 
 from benchmarks.sound.cases import Case, all_cases
 from benchmarks.sound.running import Plan, Row, run_rows
-from benchmarks.sound.table import Margin, line_of, margins, markdown, plain, row_false_alarm, summary
+from benchmarks.sound.table import (
+    Margin,
+    line_of,
+    margins,
+    markdown,
+    plain,
+    row_false_alarm,
+    summary,
+)
 from epsilometer.environment import describe_environment
 
 OUT = Path("benchmarks/out/sound")
@@ -65,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sound", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=26.0, help="no row is begun after that time [default: 26]")
+    parser.add_argument(
+        "--minutes", type=float, default=26.0, help="no row is begun after that time [default: 26]"
+    )
     parser.add_argument(
         "--only",
         action="append",
@@ -73,13 +83,28 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="TEXT",
         help="rows with this text in their names, or of this part; may be repeated",
     )
-    parser.add_argument("--runs", type=int, default=200, help="the most per row; clear ones end before [default: 200]")
-    parser.add_argument("--seed", type=int, default=None, help="repeats a table [default: fresh, and printed]")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2, help="processes [default: one per core]")
-    parser.add_argument("--out", type=Path, default=OUT, help=f"folder for table.json and table.md [default: {OUT}]")
-    parser.add_argument("--list", action="store_true", help="shows the names of the rows and runs none")
     parser.add_argument(
-        "--document", action="store_true", help=f"puts the table into {FIGURES}; `make figures` then fills the page"
+        "--runs",
+        type=int,
+        default=200,
+        help="the most per row; clear ones end before [default: 200]",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=None, help="repeats a table [default: fresh, and printed]"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 2, help="processes [default: one per core]"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=OUT, help=f"folder for table.json and table.md [default: {OUT}]"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="shows the names of the rows and runs none"
+    )
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help=f"puts the table into {FIGURES}; `make figures` then fills the page",
     )
     return parser.parse_args(arguments)
 
@@ -88,7 +113,11 @@ def _selected(texts: Sequence[str]) -> dict[str, Case]:
     cases = all_cases()
     if not texts:
         return cases
-    return {name: case for name, case in cases.items() if any(text == case.part or text in name for text in texts)}
+    return {
+        name: case
+        for name, case in cases.items()
+        if any(text == case.part or text in name for text in texts)
+    }
 
 
 def _entry_of(case: Case) -> str:
@@ -118,11 +147,14 @@ def _show(row: Row, cases: dict[str, Case], left: dict[str, int], rows: Sequence
         wrong = sum(each.is_bad for each in done)
         mark = f"{wrong} WRONG" if wrong else "ok"
         print(
-            f"{mark:>9}  {entry}: {len(done)} rows; {'; '.join(shares)}  [{len(rows)} of {len(cases)} rows]", flush=True
+            f"{mark:>9}  {entry}: {len(done)} rows; {'; '.join(shares)}  [{len(rows)} of {len(cases)} rows]",
+            flush=True,
         )
 
 
-def _write(out: Path, rows: Sequence[Row], pooled: Sequence[Margin], settings: dict[str, object]) -> None:
+def _write(
+    out: Path, rows: Sequence[Row], pooled: Sequence[Margin], settings: dict[str, object]
+) -> None:
     out.mkdir(parents=True, exist_ok=True)
     content = {"settings": settings, "environment": describe_environment(), **plain(rows, pooled)}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
@@ -130,10 +162,14 @@ def _write(out: Path, rows: Sequence[Row], pooled: Sequence[Margin], settings: d
     (out / "table.md").write_text(f"# Soundness\n\n{markdown(rows, pooled)}\n", encoding="utf-8")
 
 
-def _document(chosen: argparse.Namespace, rows: Sequence[Row], pooled: Sequence[Margin], seed: int) -> None:
+def _document(
+    chosen: argparse.Namespace, rows: Sequence[Row], pooled: Sequence[Margin], seed: int
+) -> None:
     """Keeps the table, and the command that gives it, for `docs/generate.py`."""
     only = "".join(f" --only '{text}'" for text in chosen.only)
-    command = f'make sound ARGS="--seed {seed} --minutes {chosen.minutes:g} --runs {chosen.runs}{only}"'
+    command = (
+        f'make sound ARGS="--seed {seed} --minutes {chosen.minutes:g} --runs {chosen.runs}{only}"'
+    )
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
     figures["soundness"] = {"command": command, "markdown": markdown(rows, pooled).split("\n")}
     FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -71,5 +71,7 @@ BOUNDARIES: tuple[Boundary, ...] = (
     tight("Rényi, equal", EQUAL, em.RenyiDP(5.0, 0.0)),
     tight("zero-concentrated", RESPONSE, em.ZCDP(0.0)),
     tight("Gaussian", RESPONSE, em.GaussianDP(0.0)),
-    Boundary("trade-off", RESPONSE, em.TradeOffDP(([0.0, RESPONSE.q, 1.0], [1.0, 1.0 - RESPONSE.p, 0.0]))),
+    Boundary(
+        "trade-off", RESPONSE, em.TradeOffDP(([0.0, RESPONSE.q, 1.0], [1.0, 1.0 - RESPONSE.p, 0.0]))
+    ),
 )

@@ -131,7 +131,9 @@ _MEASURABLE = tuple(boundary.name for boundary in BOUNDARIES if boundary.is_meas
 _KEY_CLAIMS = ("pure, equal", "pure")
 _KEY_KINDS = ("texts", "numbers", "vectors")
 # Published methods and searches are about pure and approximate claims, or cost too much for every combination.
-_PURE_AND_APPROXIMATE = tuple(name for name in _ALL_CLAIMS if name.startswith(("pure", "approximate", "δ")))
+_PURE_AND_APPROXIMATE = tuple(
+    name for name in _ALL_CLAIMS if name.startswith(("pure", "approximate", "δ"))
+)
 _FEW_CLAIMS = ("pure, equal", "pure", "approximate, δ = .01", "Gaussian")
 _FEW_KINDS = ("booleans", "texts", "numbers", "vectors", "None, NaN, infinity", "constant")
 
@@ -177,7 +179,9 @@ def _audit_finder(at: Setting) -> bool:
 
 @entry("audit, domain", claims=_FEW_CLAIMS, kinds=_FEW_KINDS)
 def _audit_domain(at: Setting) -> bool:
-    search = em.finders.Search(em.domains.Integer(0, 5), trials=6, samples=SEARCH_SAMPLES, seed=at.seed)
+    search = em.finders.Search(
+        em.domains.Integer(0, 5), trials=6, samples=SEARCH_SAMPLES, seed=at.seed
+    )
     return em.audit(at.mechanism, search, at.claim, samples=SAMPLES, **at.how).is_refuted
 
 
@@ -211,12 +215,16 @@ def _audit_distance(at: Setting) -> bool:
     group = at.claim.scaled(2)
     q = at.coin.q
     apart = replace(at, coin=Coin(min(float(group.max_power(q)), 1.0 - 1e-9), q))
-    return em.audit(apart.mechanism, PAIR, at.claim, samples=SAMPLES, distance=2, **at.how).is_refuted
+    return em.audit(
+        apart.mechanism, PAIR, at.claim, samples=SAMPLES, distance=2, **at.how
+    ).is_refuted
 
 
 @entry("audit, bits")
 def _audit_bits(at: Setting) -> bool:
-    return em.audit(at.mechanism, PAIR, at.claim, samples=SAMPLES, representation="bits", **at.how).is_refuted
+    return em.audit(
+        at.mechanism, PAIR, at.claim, samples=SAMPLES, representation="bits", **at.how
+    ).is_refuted
 
 
 @entry("audit, values and bits")
@@ -228,7 +236,9 @@ def _audit_all(at: Setting) -> bool:
 
 @entry("audit, early stop")
 def _stop_early(at: Setting) -> bool:
-    return em.audit(at.mechanism, PAIR, at.claim, samples=SAMPLES, stop_early=True, **at.how).is_refuted
+    return em.audit(
+        at.mechanism, PAIR, at.claim, samples=SAMPLES, stop_early=True, **at.how
+    ).is_refuted
 
 
 @entry("audit, early stop, resumed", claims=_KEY_CLAIMS, kinds=_KEY_KINDS)
@@ -284,7 +294,15 @@ def _measure(at: Setting) -> bool:
 
 
 def _measured(at: Setting, **how: Any) -> em.AuditResult:
-    return em.measure(at.mechanism, PAIR, at.boundary.notion, samples=SAMPLES, **at.boundary.fixed, **at.how, **how)
+    return em.measure(
+        at.mechanism,
+        PAIR,
+        at.boundary.notion,
+        samples=SAMPLES,
+        **at.boundary.fixed,
+        **at.how,
+        **how,
+    )
 
 
 @entry("measure, early stop", claims=_MEASURABLE)

@@ -57,17 +57,26 @@ def cases() -> Iterator[Figure]:
     yield _figure("Clopper–Pearson, up to 40 draws", _clopper_pearson)
     for delta in (0.0, 0.01, 0.3, 0.6):
         bound = partial(_epsilon_bound, delta)
-        yield _figure(f"ε at δ = {delta:g}, all counts", partial(_two_counts, bound, em.ApproxDP(0.0, delta)))
+        yield _figure(
+            f"ε at δ = {delta:g}, all counts", partial(_two_counts, bound, em.ApproxDP(0.0, delta))
+        )
     for epsilon in (0.0, 0.5, 2.0):
         bound = partial(_delta_bound, epsilon)
-        yield _figure(f"δ at ε = {epsilon:g}, all counts", partial(_two_counts, bound, ApproxDeltaDP(epsilon, 0.0)))
+        yield _figure(
+            f"δ at ε = {epsilon:g}, all counts",
+            partial(_two_counts, bound, ApproxDeltaDP(epsilon, 0.0)),
+        )
     for name, claim in _curves().items():
         for expected in ((0.6, 0.1), (0.95, 0.6)):
             bound = partial(_curve_bound, claim, expected)
             work = partial(_two_counts, bound, claim, sizes=((7, 6),), failures=(0.3, 0.05))
             yield _figure(f"{name}, an event guessed at {expected[0]:g} and {expected[1]:g}", work)
     yield _figure("bound at any time, up to 60 draws", _anytime)
-    for name, claim in {**_curves(), "pure": em.PureDP(0.7), "approximate": em.ApproxDP(0.5, 0.05)}.items():
+    for name, claim in {
+        **_curves(),
+        "pure": em.PureDP(0.7),
+        "approximate": em.ApproxDP(0.5, 0.05),
+    }.items():
         yield _figure(f"bets against {name}", partial(_bets, claim))
     for step in (1e-6, 1e-10, 1e-14):
         yield _figure(f"bets against Rényi of order 1 + {step:g}", partial(_bets_next_to_one, step))
@@ -100,9 +109,13 @@ def _clopper_pearson() -> Worked:
                 below = lower(Counts(hits, n), failure)
                 above = upper(Counts(hits, n), failure)
                 # Of a probability just beyond the bound these counts, and more extreme ones, miss it.
-                missed_low = binom.pmf(counts[hits:], n, below * (1.0 - SLACK)).sum() if below > 0.0 else 0.0
+                missed_low = (
+                    binom.pmf(counts[hits:], n, below * (1.0 - SLACK)).sum() if below > 0.0 else 0.0
+                )
                 missed_high = (
-                    binom.pmf(counts[: hits + 1], n, above + SLACK * (1.0 - above)).sum() if above < 1.0 else 0.0
+                    binom.pmf(counts[: hits + 1], n, above + SLACK * (1.0 - above)).sum()
+                    if above < 1.0
+                    else 0.0
                 )
                 for missed in (missed_low, missed_high):
                     largest.see(float(missed) / failure, f"{hits} of {n} at {failure:g}")
@@ -117,7 +130,9 @@ def _delta_bound(epsilon: float, left: Counts, right: Counts, failure: float) ->
     return delta_lower(left, right, failure, epsilon)
 
 
-def _curve_bound(claim: Claim, expected: tuple[float, float], left: Counts, right: Counts, failure: float) -> float:
+def _curve_bound(
+    claim: Claim, expected: tuple[float, float], left: Counts, right: Counts, failure: float
+) -> float:
     return certified_value(claim, left, right, failure, expected)
 
 
@@ -132,12 +147,19 @@ def _two_counts(
     largest = _Largest()
     for n, m in sizes:
         for failure in failures:
-            rows = [[bound(Counts(x, n), Counts(y, m), failure) for y in range(m + 1)] for x in range(n + 1)]
+            rows = [
+                [bound(Counts(x, n), Counts(y, m), failure) for y in range(m + 1)]
+                for x in range(n + 1)
+            ]
             table = np.array(rows)
             if not np.all(np.isfinite(table)):
-                largest.see(math.nan, f"a bound that is not finite, {n} and {m} draws at {failure:g}")
+                largest.see(
+                    math.nan, f"a bound that is not finite, {n} and {m} draws at {failure:g}"
+                )
             values = np.unique(table[table > SLACK])
-            places = np.unique(np.linspace(0, len(values) - 1, min(len(values), _MOST_VALUES)).astype(int))
+            places = np.unique(
+                np.linspace(0, len(values) - 1, min(len(values), _MOST_VALUES)).astype(int)
+            )
             for value in values[places] if len(values) else ():
                 truth = min(float(value), _LARGEST) * (1.0 - SLACK)
                 p = claim.with_value(truth).max_power(GRID)
@@ -161,13 +183,17 @@ def _anytime() -> Worked:
     most = 60
     largest = _Largest()
     for failure in (0.5, 0.2):
-        bounds = [[anytime_lower(Counts(k, n), failure) for k in range(n + 1)] for n in range(1, most + 1)]
+        bounds = [
+            [anytime_lower(Counts(k, n), failure) for k in range(n + 1)] for n in range(1, most + 1)
+        ]
         for p in np.linspace(0.02, 0.98, 25):
             alive = np.array([1.0])
             for row in bounds:
                 alive = np.append((1.0 - p) * alive, 0.0) + np.append(0.0, p * alive)
                 alive = np.where(np.array(row) > p, 0.0, alive)
-            largest.see(float(1.0 - alive.sum()) / failure, f"a probability of {p:.3g} at {failure:g}")
+            largest.see(
+                float(1.0 - alive.sum()) / failure, f"a probability of {p:.3g} at {failure:g}"
+            )
     return largest.worst
 
 
@@ -200,13 +226,18 @@ def _expected_wealth(claim: Claim, p: Floats, q: Floats) -> Worked:
     for guess in ((0.7, 0.2), (0.55, 0.5), (0.1, 0.001)):
         for n, m in ((1, 1), (5, 5), (3, 9)):
             bets = place_bets(lines_of((claim,)), *guess, n, m)
-            rows = [[bets.log_wealth(Counts(x, n), Counts(y, m))[0] for y in range(m + 1)] for x in range(n + 1)]
+            rows = [
+                [bets.log_wealth(Counts(x, n), Counts(y, m))[0] for y in range(m + 1)]
+                for x in range(n + 1)
+            ]
             wealth = np.exp(np.array(rows))
             left = binom.pmf(np.arange(n + 1)[:, None], n, p)
             right = binom.pmf(np.arange(m + 1)[:, None], m, q)
             expected = np.einsum("xk,xy,yk->k", left, wealth, right)
             where = int(np.argmax(expected))
-            largest.see(float(expected[where]), f"guess {guess}, batch {n} and {m}, Q = {q[where]:.4g}")
+            largest.see(
+                float(expected[where]), f"guess {guess}, batch {n} and {m}, Q = {q[where]:.4g}"
+            )
     return largest.worst
 
 

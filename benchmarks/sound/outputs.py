@@ -44,7 +44,10 @@ def _dictionaries(faces: Booleans, rng: np.random.Generator) -> list[dict[str, A
     for face, first, is_short in zip(
         faces, rng.integers(4, size=len(faces)), rng.random(len(faces)) < 0.3, strict=True
     ):
-        row: dict[str, Any] = {"a": int(first), "b": int(first) if face else int(first + 1 + rng.integers(3)) % 4}
+        row: dict[str, Any] = {
+            "a": int(first),
+            "b": int(first) if face else int(first + 1 + rng.integers(3)) % 4,
+        }
         if not is_short:
             row["c"] = float(rng.random())
         rows.append(row)
@@ -60,7 +63,10 @@ def _lists(faces: Booleans, rng: np.random.Generator) -> list[list[float]]:
 def _missing(faces: Booleans, rng: np.random.Generator) -> list[Any]:
     """None and infinity on one face, NaN and numbers on the other."""
     shown = {True: (None, float("inf"), -1.0), False: (float("nan"), 0.0, "none")}
-    return [shown[bool(face)][code] for face, code in zip(faces, rng.integers(3, size=len(faces)), strict=True)]
+    return [
+        shown[bool(face)][code]
+        for face, code in zip(faces, rng.integers(3, size=len(faces)), strict=True)
+    ]
 
 
 def _huge_alphabet(faces: Booleans, rng: np.random.Generator) -> list[str]:

@@ -125,7 +125,12 @@ def _run_rate(case: Rate, plan: Plan, began: float) -> Row:
             seeds += [seed] if event else []
         # A program that refuses from the start will go on refusing.
         is_refusing = refused >= 3 and test.runs == 0
-        if test.is_clear or test.is_broken or is_refusing or time.monotonic() - began > MOST_SECONDS:
+        if (
+            test.is_clear
+            or test.is_broken
+            or is_refusing
+            or time.monotonic() - began > MOST_SECONDS
+        ):
             break
     if failed:
         state = "failed"
@@ -157,7 +162,9 @@ def _work_out(case: Figure, plan: Plan) -> Row:
     except InputError as error:
         return Row(case.part, case.name, "refused", note=str(error)[:300])
     except Exception:
-        return Row(case.part, case.name, "failed", note=f"seed {seed}: {traceback.format_exc(limit=-3)}")
+        return Row(
+            case.part, case.name, "failed", note=f"seed {seed}: {traceback.format_exc(limit=-3)}"
+        )
     # A figure that is not a number is above everything.
     state = "clear" if figure <= allowed else "above"
     return Row(case.part, case.name, state, allowed=allowed, figure=figure, note=where)

@@ -73,7 +73,12 @@ def _equal_texts(n: int, rng: np.random.Generator) -> list[str]:
 def _own_recording(seed: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "draws.jsonl"
-        how: dict[str, Any] = {"samples": 200, "seed": seed, "confidence": CONFIDENCE, "record": path}
+        how: dict[str, Any] = {
+            "samples": 200,
+            "seed": seed,
+            "confidence": CONFIDENCE,
+            "record": path,
+        }
         mechanism = em.from_batch(lambda dataset, n, rng: _equal_texts(n, rng))
         found = em.audit(mechanism, PAIR, em.PureDP(0.0), **how)
         return em.replay(found, em.from_recording(path), samples=60, seed=seed + 1).is_refuted
@@ -85,7 +90,9 @@ def _same_recording(seed: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         left, right = _write_sides(Path(folder), 300, seed)
         recording = em.from_recording(left, right, pair=PAIR)
-        found = em.audit(recording, None, em.PureDP(0.0), samples=200, seed=seed, confidence=CONFIDENCE)
+        found = em.audit(
+            recording, None, em.PureDP(0.0), samples=200, seed=seed, confidence=CONFIDENCE
+        )
         again = em.from_recording(left, right, pair=PAIR)
         return em.replay(found, again, samples=60, seed=seed + 1).is_refuted
 
@@ -96,7 +103,9 @@ def _compared_files(seed: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         left, right = _write_sides(Path(folder), 200, seed)
         recording = em.from_recording(left, right, pair=PAIR)
-        found = em.compare(recording.left, recording.right, em.PureDP(0.0), seed=seed, confidence=CONFIDENCE)
+        found = em.compare(
+            recording.left, recording.right, em.PureDP(0.0), seed=seed, confidence=CONFIDENCE
+        )
         again = em.from_recording(left, right, pair=PAIR)
         return em.replay(found, again, samples=200, seed=seed + 1, pair=PAIR).is_refuted
 
@@ -146,7 +155,9 @@ def _serving(behave: Behaviour, seed: int) -> Iterator[str]:
     server.rng = np.random.default_rng(seed)  # type: ignore[attr-defined]
     server.lock = threading.Lock()  # type: ignore[attr-defined]
     server.behave = behave  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -172,7 +183,9 @@ def _audit_service(behave: Behaviour, seed: int) -> bool | None:
         try:
             how: dict[str, Any] = {"samples": 200, "seed": seed, "confidence": CONFIDENCE}
             return em.audit(mechanism, PAIR, em.PureDP(0.1), **how).is_refuted
-        except em.MechanismError:  # an answer was lost: it must not be drawn again, so there is no bound
+        except (
+            em.MechanismError
+        ):  # an answer was lost: it must not be drawn again, so there is no bound
             return None
 
 
@@ -180,7 +193,9 @@ for _status in (502, 504, 500):
     seam(f"answers lost with status {_status}, by their value")(
         partial(_audit_service, partial(_loses_after_the_work, _status))
     )
-seam("requests turned away with status 503, whatever the output")(partial(_audit_service, _turns_away_before_the_work))
+seam("requests turned away with status 503, whatever the output")(
+    partial(_audit_service, _turns_away_before_the_work)
+)
 
 
 # --- resumptions: an interrupted batch is drawn again -----------------------------------------------------------------
@@ -269,9 +284,10 @@ def _published_hockey_stick(samples: int, confidence: float, seed: int) -> bool:
 
 for _confidence in (2 / 3, 0.8):
     for _samples in (_LUCKY_SAMPLES, _LUCKY_SAMPLES + 1000):
-        seam(f"published hockey-stick, {_samples} draws at {_confidence:.0%}", round(1.0 - _confidence, 9))(
-            partial(_published_hockey_stick, _samples, _confidence)
-        )
+        seam(
+            f"published hockey-stick, {_samples} draws at {_confidence:.0%}",
+            round(1.0 - _confidence, 9),
+        )(partial(_published_hockey_stick, _samples, _confidence))
 
 
 # --- numbers: orders next to 1 ----------------------------------------------------------------------------------------
@@ -280,7 +296,12 @@ for _confidence in (2 / 3, 0.8):
 def _order_next_to_one(step: float, stop_early: bool, seed: int) -> bool:
     """The divergence is half of the claimed one."""
     claim = em.RenyiDP(1.0 + step, 0.01)
-    how: dict[str, Any] = {"samples": 1000, "seed": seed, "confidence": CONFIDENCE, "stop_early": stop_early}
+    how: dict[str, Any] = {
+        "samples": 1000,
+        "seed": seed,
+        "confidence": CONFIDENCE,
+        "stop_early": stop_early,
+    }
     return em.audit(Coin(0.5, 0.55), None, claim, **how).is_refuted
 
 
@@ -311,7 +332,9 @@ def _searched_measurement(kind: str, relation: str, seed: int) -> bool | None:
         measurement = _measurement(kind)
     except ImportError:
         return None
-    domain: Any = em.domains.Number(0, 10) if kind == "number" else em.domains.Vector(3, low=0, high=4)
+    domain: Any = (
+        em.domains.Number(0, 10) if kind == "number" else em.domains.Vector(3, low=0, high=4)
+    )
     finder = em.finders.Random(domain, relation, trials=4, samples=100, seed=seed)
     how: dict[str, Any] = {"samples": 300, "seed": seed, "confidence": CONFIDENCE}
     return em.audit(measurement, finder, **how).is_refuted
@@ -319,4 +342,6 @@ def _searched_measurement(kind: str, relation: str, seed: int) -> bool | None:
 
 seam("OpenDP number, searched, its own map")(partial(_searched_measurement, "number", "replace"))
 seam("OpenDP vector, searched, its own map, linf")(partial(_searched_measurement, "vector", "linf"))
-seam("OpenDP vector, searched, its own map, replace")(partial(_searched_measurement, "vector", "replace"))
+seam("OpenDP vector, searched, its own map, replace")(
+    partial(_searched_measurement, "vector", "replace")
+)

@@ -64,7 +64,9 @@ def margins(cases: Mapping[str, Case], rows: Iterable[Row]) -> list[Margin]:
     for (dimension, name, allowed), pooled in groups.items():
         alternatives = [allowed + part * (1.0 - allowed) for part in _PARTS]
         false_alarm = _HALF * FALSE_ALARM / len(groups)
-        test = RateTest(allowed, alternatives[-1], false_alarm=false_alarm, alternatives=alternatives)
+        test = RateTest(
+            allowed, alternatives[-1], false_alarm=false_alarm, alternatives=alternatives
+        )
         for row in pooled:
             test.add_many(row.events, row.runs)
         found.append(
@@ -85,8 +87,12 @@ def margins(cases: Mapping[str, Case], rows: Iterable[Row]) -> list[Margin]:
 def line_of(row: Row) -> str:
     """A row for the terminal."""
     mark = {"clear": "ok", "above": "ABOVE", "failed": "FAILED"}.get(row.state, row.state)
-    seeds = f"; seeds {', '.join(map(str, row.seeds))}" if row.state == "above" and row.seeds else ""
-    note = f"\n          {row.note.strip()}" if row.note and row.state in ("failed", "above") else ""
+    seeds = (
+        f"; seeds {', '.join(map(str, row.seeds))}" if row.state == "above" and row.seeds else ""
+    )
+    note = (
+        f"\n          {row.note.strip()}" if row.note and row.state in ("failed", "above") else ""
+    )
     return f"{mark:>9}  {row.name}: {_counted(row)}{seeds}  ({row.seconds:.1f} s){note}"
 
 
@@ -121,12 +127,21 @@ def markdown(rows: Sequence[Row], pooled: Sequence[Margin]) -> str:
         lines += [_cells(row) for row in singles if row.part == part] + [""]
     bad = [row for row in rows if row.is_bad and row.part == "rates"]
     if bad:
-        lines += ["| rates above or failed | found | allowed | |", "|---|---:|---:|---|", *map(_cells, bad), ""]
+        lines += [
+            "| rates above or failed | found | allowed | |",
+            "|---|---:|---:|---|",
+            *map(_cells, bad),
+            "",
+        ]
     return "\n".join(lines)
 
 
 def _cells(row: Row) -> str:
-    found = f"{row.events} of {row.runs}" if row.runs else ("" if math.isnan(row.figure) else f"{row.figure:.4g}")
+    found = (
+        f"{row.events} of {row.runs}"
+        if row.runs
+        else ("" if math.isnan(row.figure) else f"{row.figure:.4g}")
+    )
     allowed = "" if math.isnan(row.allowed) else f"{row.allowed:.4g}"
     state = row.state if not row.refused or not row.runs else f"{row.state}, {row.refused} refused"
     return f"| {row.name} | {found} | {allowed} | {state} |"
@@ -143,10 +158,14 @@ def _margin_table(dimension: str, pooled: Sequence[Margin]) -> Iterator[str]:
         cells = [name]
         is_above = False
         for rate in rates:
-            margin = next((each for each in pooled if each.name == name and each.allowed == rate), None)
+            margin = next(
+                (each for each in pooled if each.name == name and each.allowed == rate), None
+            )
             has_runs = margin is not None and margin.runs > 0
             cells += (
-                [f"{margin.events} of {margin.runs}", f"{margin.events / margin.runs:.3f}"] if has_runs else ["", ""]
+                [f"{margin.events} of {margin.runs}", f"{margin.events / margin.runs:.3f}"]
+                if has_runs
+                else ["", ""]
             )
             is_above |= margin is not None and margin.is_above
         yield "| " + " | ".join(cells) + f" | {'above' if is_above else ''} |"
@@ -158,7 +177,10 @@ def plain(rows: Sequence[Row], pooled: Sequence[Margin]) -> dict[str, Any]:
     found = {"summary": summary(rows, pooled), "false_alarm": FALSE_ALARM}
     found["margins"] = [asdict(margin) for margin in pooled]
     found["rows"] = [
-        {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in asdict(row).items()}
+        {
+            key: None if isinstance(value, float) and math.isnan(value) else value
+            for key, value in asdict(row).items()
+        }
         for row in rows
     ]
     return found

@@ -26,13 +26,17 @@ def cases() -> Iterator[Figure]:
     for first in range(0, len(every), _KINDS_PER_ROW):
         group = every[first : first + _KINDS_PER_ROW]
         span = f"{group[0].name} to {group[-1].name}"
-        yield Figure("tampering", f"honest results turned down, {span}", partial(_turned_down, group))
+        yield Figure(
+            "tampering", f"honest results turned down, {span}", partial(_turned_down, group)
+        )
         yield Figure("tampering", f"forged results that hold, {span}", partial(_accepted, group))
 
 
 def _turned_down(group: list[Kind], seed: int) -> Worked:
     """The number of honest results that are not answered as they must be."""
-    wrong = [kind.name for kind in group if em.verify(stored(kind.make(seed))).holds is not kind.holds]
+    wrong = [
+        kind.name for kind in group if em.verify(stored(kind.make(seed))).holds is not kind.holds
+    ]
     return Worked(len(wrong), 0, f"{len(group)} results; wrong: {', '.join(wrong) or 'none'}")
 
 

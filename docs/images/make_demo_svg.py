@@ -18,13 +18,17 @@ WIDTH = 104
 
 def draw() -> str:
     """The terminal as SVG, with the reader's own fonts: rich would fetch one from the network."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(
+        record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+    )
     console.print("$ epsilometer demo", highlight=False)
     for number, target in enumerate(ACTS, start=1):
         perform(target, number, console)
     svg = console.export_svg(title="epsilometer demo", unique_id="demo")
     svg = re.sub(r"@font-face\s*{[^}]*}", "", svg)
-    svg = svg.replace("Fira Code", "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono")
+    svg = svg.replace(
+        "Fira Code", "ui-monospace, SFMono-Regular, Menlo, Consolas, DejaVu Sans Mono"
+    )
     return "\n".join(line.rstrip() for line in svg.splitlines()) + "\n"
 
 

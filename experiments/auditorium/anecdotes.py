@@ -13,7 +13,17 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import PAPER_CONFIDENCE, PAPER_LEVEL
-from epsilometer_experiments.experiment import EXACT, PROMISED, Case, Experiment, Numbers, Quick, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 FLAGGED, BOUND = "flagged by {}", "ε by auto"
@@ -59,7 +69,10 @@ def make_cases(settings: Settings) -> list[Case]:
         expected: dict[str, Target] = {}
         for method in METHODS:
             level = 0.05 if method == "auto" else PAPER_LEVEL
-            kept, broken = Rate(level, "≤", source=PROMISED), Target(1.0, "≥", source="paper: Section 6.7")
+            kept, broken = (
+                Rate(level, "≤", source=PROMISED),
+                Target(1.0, "≥", source="paper: Section 6.7"),
+            )
             expected[FLAGGED.format(method)] = kept if private else broken
         if name.startswith("sum and count"):
             expected[BOUND] = Target(1.0 if private else 2.0, "≤", source=EXACT)

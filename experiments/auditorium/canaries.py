@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 if TYPE_CHECKING:
@@ -53,7 +63,11 @@ class ClippedSum:
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draws n outputs; the dataset is whether the canary is in it."""
         direction = np.array(self.canary) / np.linalg.norm(self.canary)
-        total = np.array(self.canary) * min(1.0, 1.0 / float(np.linalg.norm(self.canary))) * float(dataset)
+        total = (
+            np.array(self.canary)
+            * min(1.0, 1.0 / float(np.linalg.norm(self.canary)))
+            * float(dataset)
+        )
         return float(total @ direction) + rng.normal(0.0, SIGMA, n)
 
 
@@ -70,7 +84,10 @@ def make_cases(settings: Settings) -> list[Case]:
     for name, (_, norm) in CANARIES.items():
         expected = {NORM: Target(norm, source=EXACT)}
         if name == "on the unit sphere":
-            expected = {NORM: Target(norm, "≈", 1e-9, EXACT), MU: Target(0.95 / SIGMA, "≥", source=BAR)}
+            expected = {
+                NORM: Target(norm, "≈", 1e-9, EXACT),
+                MU: Target(0.95 / SIGMA, "≥", source=BAR),
+            }
         cases.append(Case(name, {}, expected))
     return cases
 
@@ -79,7 +96,9 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """One random canary, and what it proves."""
     canary = CANARIES[case.name][0](np.random.default_rng(seed), DIMENSIONS)
     mechanism = em.from_batch(ClippedSum(tuple(canary)))
-    found = em.measure(mechanism, em.Pair(0, 1), em.GaussianDP, samples=settings["samples"], seed=seed)
+    found = em.measure(
+        mechanism, em.Pair(0, 1), em.GaussianDP, samples=settings["samples"], seed=seed
+    )
     return {NORM: float(np.linalg.norm(canary)), MU: found.lower_bound}
 
 
@@ -91,7 +110,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes = figure.subplots()
     for place, row in enumerate(results.of(MU)):
         axes.plot(row.values, [place] * len(row.values), "o", fillstyle="none", color="C0")
-    axes.axvline(1.0 / SIGMA, color="C3", linestyle="--", label="the truth of the worst canary, 1/σ")
+    axes.axvline(
+        1.0 / SIGMA, color="C3", linestyle="--", label="the truth of the worst canary, 1/σ"
+    )
     axes.set_yticks(range(len(results.cases)), [case.name for case in results.cases])
     axes.set_xlabel("certified μ, one mark per random canary")
     figure.legend(loc="outside lower center", frameon=False)

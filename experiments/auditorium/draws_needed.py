@@ -34,10 +34,15 @@ def draws_needed(entry: ZooEntry, confidence: float, power: float = 0.99) -> int
     events = events[events[:, 0] - delta - math.exp(claim.epsilon) * events[:, 1] > _ROUNDING]
     if not len(events):
         return None
-    rough = [_rough_draws(claim.epsilon, delta, event[0], event[1], confidence, power) for event in events]
+    rough = [
+        _rough_draws(claim.epsilon, delta, event[0], event[1], confidence, power)
+        for event in events
+    ]
     p, q = (float(chance) for chance in events[int(np.argmin(rough))])
     ratio = math.log((p - delta) / max(q, (p - delta) * math.exp(-_MOST_RATIO)))
-    made = em.plan(claim=claim, truth=ratio, power=power, confidence=confidence, event_probability=p)
+    made = em.plan(
+        claim=claim, truth=ratio, power=power, confidence=confidence, event_probability=p
+    )
     return int(made.samples)
 
 
@@ -54,7 +59,9 @@ def _best_events(entry: ZooEntry, epsilon: float) -> np.ndarray:
     return np.column_stack([np.clip(deltas[:-1] + grown[:-1] * q, 0.0, 1.0 - 1e-12), q])
 
 
-def _rough_draws(epsilon: float, delta: float, p: float, q: float, confidence: float, power: float) -> float:
+def _rough_draws(
+    epsilon: float, delta: float, p: float, q: float, confidence: float, power: float
+) -> float:
     """The normal approximation, good enough to compare events; at least ten hits, without which it means nothing."""
     grow = math.exp(epsilon)
     bar = ndtri(confidence) * math.sqrt(grow * (p - delta + q) + delta)

@@ -47,13 +47,21 @@ def seconds_of(method: str) -> str:
 
 def make_cases(settings: Settings) -> list[Case]:
     """One case per number of draws."""
-    return [Case(f"n={samples}", {"samples": samples}, _expected(samples)) for samples in settings["samples"]]
+    return [
+        Case(f"n={samples}", {"samples": samples}, _expected(samples))
+        for samples in settings["samples"]
+    ]
 
 
 def _expected(samples: int) -> dict[str, Target]:
-    bars = {method: times[samples] * _SHARE for method, times in MEASURED.items() if samples in times}
+    bars = {
+        method: times[samples] * _SHARE for method, times in MEASURED.items() if samples in times
+    }
     bars.pop("poisson-histogram", None)
-    return {seconds_of(method): Target(bar, "≤", source=RELEASED_PROGRAM) for method, bar in bars.items()}
+    return {
+        seconds_of(method): Target(bar, "≤", source=RELEASED_PROGRAM)
+        for method, bar in bars.items()
+    }
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -61,12 +69,22 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     entry, samples = em.zoo.nondp_laplace1(_CLAIM), case.parameters["samples"]
     began = time.process_time()
     for side in (0, 1):
-        entry.mechanism.sample(entry.worst_pair.side(side), samples, np.random.default_rng([seed, side]))
+        entry.mechanism.sample(
+            entry.worst_pair.side(side), samples, np.random.default_rng([seed, side])
+        )
     numbers = {DRAWING: time.process_time() - began}
     for method in settings["method"]:
         load(method)
         began = time.process_time()
-        em.audit(entry, None, entry.claim, samples=samples, seed=seed, method=method, confidence=PAPER_CONFIDENCE)
+        em.audit(
+            entry,
+            None,
+            entry.claim,
+            samples=samples,
+            seed=seed,
+            method=method,
+            confidence=PAPER_CONFIDENCE,
+        )
         numbers[seconds_of(method)] = time.process_time() - began
     return numbers
 
@@ -88,7 +106,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     quantities = dict.fromkeys(row.quantity for row in results.rows)
     for number, quantity in enumerate(quantities):
         means = [results.row(case.name, quantity).measured for case in results.cases]
-        axes.plot(sizes, means, "o-", color=f"C{number}", label=quantity.removeprefix("CPU seconds of "))
+        axes.plot(
+            sizes, means, "o-", color=f"C{number}", label=quantity.removeprefix("CPU seconds of ")
+        )
         released = MEASURED.get(quantity.removeprefix("CPU seconds of "), {})
         axes.plot(list(released), list(released.values()), "x", color=f"C{number}")
     axes.plot([], [], "x", color="0.4", label="the released program, wall")

@@ -49,12 +49,18 @@ def _case(scale: float, methods: tuple[str, ...]) -> Case:
     entry = em.zoo.scaled_gd(scale=scale, order=ORDER)
     truth = entry.truth()
     assert truth is not None  # a Gaussian's divergences are closed forms
-    expected: dict[str, Target] = {bound_of(method): Target(truth, source=EXACT) for method in methods}
+    expected: dict[str, Target] = {
+        bound_of(method): Target(truth, source=EXACT) for method in methods
+    }
     if scale <= PAPER_CATCHES:
-        expected |= {caught_by(method): Target(1.0, "≥", source="paper: Figure 2") for method in methods}
+        expected |= {
+            caught_by(method): Target(1.0, "≥", source="paper: Figure 2") for method in methods
+        }
     if entry.keeps_claim:
         expected |= {caught_by(method): Rate(0.05, "≤", source=PROMISED) for method in methods}
-    return Case(f"s={scale:g}", {"scale": scale, "truth": truth, "claim": entry.claim.value}, expected)
+    return Case(
+        f"s={scale:g}", {"scale": scale, "truth": truth, "claim": entry.claim.value}, expected
+    )
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -62,7 +68,9 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     entry = em.zoo.scaled_gd(scale=case.parameters["scale"], order=ORDER)
     numbers = {}
     for method in settings["method"]:
-        result = em.audit(entry, None, entry.claim, samples=settings["samples"], seed=seed, method=method)
+        result = em.audit(
+            entry, None, entry.claim, samples=settings["samples"], seed=seed, method=method
+        )
         numbers[bound_of(method)] = result.lower_bound
         numbers[caught_by(method)] = float(result.is_refuted)
     return numbers
@@ -75,9 +83,13 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
     scales = [case.parameters["scale"] for case in results.cases]
-    axes.plot(scales, [case.parameters["truth"] for case in results.cases], color="0.2", label="truth")
+    axes.plot(
+        scales, [case.parameters["truth"] for case in results.cases], color="0.2", label="truth"
+    )
     axes.axhline(results.cases[0].parameters["claim"], color="C3", linestyle="--", label="claim")
-    quantities = dict.fromkeys(row.quantity for row in results.rows if row.quantity.startswith("bound"))
+    quantities = dict.fromkeys(
+        row.quantity for row in results.rows if row.quantity.startswith("bound")
+    )
     for number, quantity in enumerate(quantities):
         means = [results.row(case.name, quantity).measured for case in results.cases]
         axes.plot(scales, means, "o", color=f"C{number}", label=quantity)

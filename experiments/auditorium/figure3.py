@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import epsilometer as em
 from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_CONFIDENCE, SIZES
 from epsilometer_experiments.auditorium.table2 import TRIALS, search
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes, words
 from epsilometer_experiments.reporting import legend_below
 
@@ -46,7 +55,13 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     mechanism, samples = case.parameters["mechanism"], case.parameters["samples"]
     entry = mechanism.entry(EPSILON)
     bound = em.measure(
-        entry, None, em.ApproxDP, epsilon=EPSILON, samples=samples, seed=seed, confidence=PAPER_CONFIDENCE
+        entry,
+        None,
+        em.ApproxDP,
+        epsilon=EPSILON,
+        samples=samples,
+        seed=seed,
+        confidence=PAPER_CONFIDENCE,
     )
     searching = {**settings, "samples": samples, "epsilon": EPSILON}
     trials = search(mechanism, "Bayesian", AUTO, PAPER_CONFIDENCE, seed, searching)
@@ -65,7 +80,14 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
             rows = [results.row(case.name, quantity) for case in cases]
             sizes = [case.parameters["samples"] for case in cases]
             errors = [row.standard_error or 0.0 for row in rows]
-            axes.errorbar(sizes, [row.measured for row in rows], errors, fmt="o-", color=f"C{number}", label=title)
+            axes.errorbar(
+                sizes,
+                [row.measured for row in rows],
+                errors,
+                fmt="o-",
+                color=f"C{number}",
+                label=title,
+            )
             if quantity == DIVERGENCE and rows[0].target:
                 axes.axhline(rows[0].target.value, color=f"C{number}", linestyle=":")
         axes.set_xscale("log")

@@ -46,7 +46,12 @@ _NEVER_FOUND = (None, 50.0, 50.0, 50.0)
 
 def detection_rate(title: str, epsilon: float, tester: str, samples: int) -> float | None:
     """Table 1, as a share of the ten runs; None where the paper has no number."""
-    if title not in _DETECTIONS or epsilon not in EPSILONS or tester not in TESTERS or samples not in SIZES:
+    if (
+        title not in _DETECTIONS
+        or epsilon not in EPSILONS
+        or tester not in TESTERS
+        or samples not in SIZES
+    ):
         return None
     counts = _DETECTIONS[title][EPSILONS.index(epsilon)][TESTERS.index(tester)]
     return None if counts is None else counts[SIZES.index(samples)] / 10
@@ -56,7 +61,9 @@ def mean_trials(title: str, finder: str, tester: str) -> float | None:
     """Table 2; None where the paper has no number."""
     if tester not in TESTERS:
         return None
-    row = _TRIALS[finder].get(title, _NEVER_FOUND if title.startswith("SVT") else (None,) * len(TESTERS))
+    row = _TRIALS[finder].get(
+        title, _NEVER_FOUND if title.startswith("SVT") else (None,) * len(TESTERS)
+    )
     return row[TESTERS.index(tester)]
 
 

@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Row, Settings, Target, mean_rows
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Numbers,
+    Row,
+    Settings,
+    Target,
+    mean_rows,
+)
 from epsilometer_experiments.options import Option, whole
 
 _TRIALS = Option("trials", "the most pairs that a search may try", 400, whole)
@@ -43,7 +52,9 @@ class LeaningCoin:
     def chance(self, dataset: Any) -> float:
         """The probability of 1."""
         away = np.asarray(dataset, dtype=np.float64) - np.array(self.hidden)
-        return 1.0 / (1.0 + math.exp(-_LEAN * math.exp(-float(away @ away) / (2.0 * self.width**2))))
+        return 1.0 / (
+            1.0 + math.exp(-_LEAN * math.exp(-float(away @ away) / (2.0 * self.width**2)))
+        )
 
     def __call__(self, dataset: Any, n: int, rng: np.random.Generator) -> np.ndarray:
         """Draws n outputs."""
@@ -58,7 +69,9 @@ class LeaningCoin:
 def hidden_coin(seed: int, width: float = _WIDTH) -> LeaningCoin:
     """A coin that leans somewhere in the inner part of the cube."""
     # A stream that no finder has: theirs have one number behind the seed, those of draws have four.
-    place = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0))).uniform(0.15, 0.85, _SIZE)
+    place = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0))).uniform(
+        0.15, 0.85, _SIZE
+    )
     return LeaningCoin(tuple(place.tolist()), width)
 
 
@@ -75,7 +88,10 @@ def leaking_share(coin: LeaningCoin, seed: int, pairs: int = 2_000) -> float:
 
 
 def _cases(settings: Settings) -> list[Case]:
-    bars = {_RATIO: Target(0.5, "≤", source=BAR), "bayesian: CPU seconds per trial": Target(0.05, "≤", source=BAR)}
+    bars = {
+        _RATIO: Target(0.5, "≤", source=BAR),
+        "bayesian: CPU seconds per trial": Target(0.05, "≤", source=BAR),
+    }
     return [Case(f"lean reaches {width:g}", {"width": width}, bars) for width in (0.35, 0.25)]
 
 
@@ -85,19 +101,31 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     numbers = {"leaking share": leaking_share(coin, seed)}
     for name, (kind, more) in _FINDERS.items():
         finder = kind(
-            em.domains.Vector(_SIZE), trials=settings["trials"], samples=settings["samples"], seed=seed, **more
+            em.domains.Vector(_SIZE),
+            trials=settings["trials"],
+            samples=settings["samples"],
+            seed=seed,
+            **more,
         )
-        numbers |= {f"{name}: {quantity}": value for quantity, value in search(coin, finder, seed).items()}
+        numbers |= {
+            f"{name}: {quantity}": value for quantity, value in search(coin, finder, seed).items()
+        }
     return numbers
 
 
 def search(coin: LeaningCoin, finder: Any, seed: int) -> Numbers:
     """Trials to the first refutation (all of them if there is none), and what the finder itself costs."""
     timed = _Timed(finder)
-    result = em.audit(em.from_batch(coin), timed, em.PureDP(_CLAIM), samples=3 * finder.samples, seed=seed)
+    result = em.audit(
+        em.from_batch(coin), timed, em.PureDP(_CLAIM), samples=3 * finder.samples, seed=seed
+    )
     trials = len(result.findings[0].details["search"])
     seconds = result.settings["finder"]["seconds"] / trials
-    return {"trials": float(trials), "refuted": float(result.is_refuted), "CPU seconds per trial": seconds}
+    return {
+        "trials": float(trials),
+        "refuted": float(result.is_refuted),
+        "CPU seconds per trial": seconds,
+    }
 
 
 def tabulate(case: Case, runs: Sequence[Numbers]) -> list[Row]:
@@ -105,7 +133,10 @@ def tabulate(case: Case, runs: Sequence[Numbers]) -> list[Row]:
     means = {row.quantity: row.measured for row in mean_rows(case, runs)}
     ratio = means["bayesian: trials"] / means["random: trials"]
     each = tuple(run["bayesian: trials"] / run["random: trials"] for run in runs)
-    return [Row(case.name, _RATIO, case.expected[_RATIO], ratio, None, each), *mean_rows(case, runs)]
+    return [
+        Row(case.name, _RATIO, case.expected[_RATIO], ratio, None, each),
+        *mean_rows(case, runs),
+    ]
 
 
 class _Timed:

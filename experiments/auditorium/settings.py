@@ -65,7 +65,9 @@ MEANS = (
     Mechanism("NonDPGaussian1", "nondp_gaussian1"),
     Mechanism("NonDPGaussian2", "nondp_gaussian2"),
 )
-SPARSE_VECTORS = tuple(Mechanism(f"SVT{number}", f"svt{number}", answers=True) for number in (3, 4, 5, 6))
+SPARSE_VECTORS = tuple(
+    Mechanism(f"SVT{number}", f"svt{number}", answers=True) for number in (3, 4, 5, 6)
+)
 RELEASED = (Mechanism("DPLaplace as released", "dp_laplace_released"),)
 PRIVATE = (
     Mechanism("DPLaplace", "dp_laplace", private=True),
@@ -74,7 +76,9 @@ PRIVATE = (
     Mechanism("SVT1", "svt1", private=True, answers=True),
     Mechanism("SVT2", "svt2", private=True, answers=True),
 )
-MECHANISMS = {mechanism.title: mechanism for mechanism in (*MEANS, *SPARSE_VECTORS, *RELEASED, *PRIVATE)}
+MECHANISMS = {
+    mechanism.title: mechanism for mechanism in (*MEANS, *SPARSE_VECTORS, *RELEASED, *PRIVATE)
+}
 
 
 def tester_of(column: str) -> str:

@@ -75,7 +75,9 @@ def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str
     for method in methods:
         rate = detection_rate(mechanism.title, epsilon, tester_of(method), samples)
         if mechanism.private:
-            expected[detected_by(method)] = Rate(LEVEL if method == AUTO else PAPER_LEVEL, "≤", source=PROMISED)
+            expected[detected_by(method)] = Rate(
+                LEVEL if method == AUTO else PAPER_LEVEL, "≤", source=PROMISED
+            )
         elif method == AUTO and needed is not None and needed <= samples:
             expected[detected_by(method)] = Target(1.0, "≥", source=EXACT)
         elif rate is not None:
@@ -101,7 +103,10 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """Whether each method refutes the claim, all with the same seed."""
     entry = case.parameters["mechanism"].entry(case.parameters["epsilon"])
     samples, needed = case.parameters["samples"], case.parameters["needed"]
-    numbers = {detected_by(method): float(is_refuted(entry, method, samples, seed)) for method in settings["method"]}
+    numbers = {
+        detected_by(method): float(is_refuted(entry, method, samples, seed))
+        for method in settings["method"]
+    }
     return numbers if needed is None else {**numbers, NEEDED: float(needed)}
 
 
@@ -109,7 +114,11 @@ def is_refuted(entry: ZooEntry, method: str, samples: int, seed: int) -> bool:
     """Whether a method refutes the claim on the worst pair; one that refuses the claim as hopeless does not."""
     try:
         claim, tester, options = claim_for(entry, method), tester_of(method), options_of(method)
-        common: dict[str, Any] = {"samples": samples, "seed": seed, "confidence": _confidence(method)}
+        common: dict[str, Any] = {
+            "samples": samples,
+            "seed": seed,
+            "confidence": _confidence(method),
+        }
         result = em.audit(entry, None, claim, method=tester, options=options, **common)
     except InputError:
         return False
@@ -121,15 +130,31 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     """The table as shades: a row per mechanism and ε, a column per method."""
     from matplotlib.figure import Figure
 
-    quantities = [row for row in dict.fromkeys(row.quantity for row in results.rows) if row != NEEDED]
-    shares = [[results.row(case.name, quantity).measured for quantity in quantities] for case in results.cases]
-    figure = Figure(figsize=(1.4 * len(quantities) + 3, 0.28 * len(shares) + 1.6), layout="constrained")
+    quantities = [
+        row for row in dict.fromkeys(row.quantity for row in results.rows) if row != NEEDED
+    ]
+    shares = [
+        [results.row(case.name, quantity).measured for quantity in quantities]
+        for case in results.cases
+    ]
+    figure = Figure(
+        figsize=(1.4 * len(quantities) + 3, 0.28 * len(shares) + 1.6), layout="constrained"
+    )
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for place, row in enumerate(shares):
         for column, share in enumerate(row):
-            axes.text(column, place, f"{share:.2g}", ha="center", va="center", color="w" if share > 0.5 else "0.2")
-    axes.set_xticks(range(len(quantities)), [quantity.removeprefix("detected by ") for quantity in quantities])
+            axes.text(
+                column,
+                place,
+                f"{share:.2g}",
+                ha="center",
+                va="center",
+                color="w" if share > 0.5 else "0.2",
+            )
+    axes.set_xticks(
+        range(len(quantities)), [quantity.removeprefix("detected by ") for quantity in quantities]
+    )
     axes.set_yticks(range(len(shares)), [case.name for case in results.cases])
     axes.xaxis.tick_top()
     yield "table1", figure
@@ -163,7 +188,12 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     options=(
-        Option("samples", "draws per side, separated by commas; the paper has 5e4,1e5,5e5", (50_000,), wholes),
+        Option(
+            "samples",
+            "draws per side, separated by commas; the paper has 5e4,1e5,5e5",
+            (50_000,),
+            wholes,
+        ),
         Option("epsilon", "the claims, separated by commas", EPSILONS, floats),
         Option("mechanism", f"some of: {', '.join(MECHANISMS)}", (), words),
         Option("method", f"some of: {', '.join(COLUMNS)}", COLUMNS, words),

@@ -22,7 +22,15 @@ from epsilometer_experiments.auditorium.settings import (
     options_of,
     tester_of,
 )
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.reporting import legend_below
 
@@ -56,7 +64,9 @@ def _case(mechanism: Mechanism, finder: str, methods: tuple[str, ...]) -> Case:
     best = fewest_trials(mechanism.title)
     if best is not None:
         # Of the grid nothing is asked: a grid of a few values has pairs of equal ones, on which nothing leaks.
-        expected[trials_with(AUTO)] = Target(best, "≈" if finder == "Grid" else "≤", source="paper: Table 2")
+        expected[trials_with(AUTO)] = Target(
+            best, "≈" if finder == "Grid" else "≤", source="paper: Table 2"
+        )
     return Case(f"{mechanism.title} {finder}", {"mechanism": mechanism, "finder": finder}, expected)
 
 
@@ -67,19 +77,25 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     if AUTO in settings["method"]:
         columns.insert(1, (AUTO, OUR_CONFIDENCE))
     return {
-        trials_with(method, confidence): float(search(mechanism, finder, method, confidence, seed, settings))
+        trials_with(method, confidence): float(
+            search(mechanism, finder, method, confidence, seed, settings)
+        )
         for method, confidence in columns
     }
 
 
-def search(mechanism: Mechanism, finder: str, method: str, confidence: float, seed: int, settings: Settings) -> int:
+def search(
+    mechanism: Mechanism, finder: str, method: str, confidence: float, seed: int, settings: Settings
+) -> int:
     """Pairs tried until the claim was refuted; the most allowed if it never was, or the method refuses the claim.
 
     A trial may draw as much as the paper's: one half looks at the pair, the other half certifies it if it is promising.
     """
     entry = mechanism.entry(settings.get("epsilon", EPSILON))
     look, trials = settings["samples"] // 2, int(settings["trials"])
-    made = getattr(em.finders, finder)(*domain_of(mechanism), trials=trials, samples=look, seed=seed)
+    made = getattr(em.finders, finder)(
+        *domain_of(mechanism), trials=trials, samples=look, seed=seed
+    )
     claim, fresh, options = claim_for(entry, method), settings["samples"] - look, options_of(method)
     common = {"samples": fresh, "seed": seed, "confidence": confidence}
     try:
@@ -92,7 +108,13 @@ def search(mechanism: Mechanism, finder: str, method: str, confidence: float, se
 
 
 def _first_above(
-    entry: ZooEntry, finder: Any, claim: Claim, tester: str, options: Any, trials: int, common: dict[str, Any]
+    entry: ZooEntry,
+    finder: Any,
+    claim: Claim,
+    tester: str,
+    options: Any,
+    trials: int,
+    common: dict[str, Any],
 ) -> int:
     """Algorithm 1 as it is printed: each pair in turn, until an estimate is above the claim.
 
@@ -127,7 +149,13 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     places = range(len(results.cases))
     for number, quantity in enumerate(quantities):
         means = [results.row(case.name, quantity).measured for case in results.cases]
-        axes.plot(means, places, "osD^vx"[number % 6], fillstyle="none", label=quantity.removeprefix("trials with "))
+        axes.plot(
+            means,
+            places,
+            "osD^vx"[number % 6],
+            fillstyle="none",
+            label=quantity.removeprefix("trials with "),
+        )
     axes.set_xscale("log")
     axes.set_yticks(list(places), [case.name for case in results.cases])
     axes.invert_yaxis()
@@ -147,7 +175,9 @@ EXPERIMENT = Experiment(
     options=(
         Option("samples", "draws per side and trial", 500_000, whole),
         TRIALS,
-        Option("mechanism", f"some of: {', '.join(MECHANISMS)}; by default the four means", (), words),
+        Option(
+            "mechanism", f"some of: {', '.join(MECHANISMS)}; by default the four means", (), words
+        ),
         Option("finder", f"some of: {', '.join(FINDERS)}", FINDERS, words),
         Option("method", f"some of: {', '.join(COLUMNS)}", COLUMNS, words),
     ),

@@ -9,7 +9,16 @@ from functools import cache
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 _SAMPLES = Option("samples", "draws per input", 200_000, whole)
@@ -39,7 +48,10 @@ class Noise:
 
 
 def _leaks(settings: Settings) -> list[Case]:
-    bars = {"ε of the bits": Target(8.0, "≥", source=BAR), "cost against a value audit": Target(2.0, "≤", source=BAR)}
+    bars = {
+        "ε of the bits": Target(8.0, "≥", source=BAR),
+        "cost against a value audit": Target(2.0, "≤", source=BAR),
+    }
     return [Case(f"naive {kind}", {"kind": kind}, bars) for kind in ("laplace", "gaussian")]
 
 
@@ -48,18 +60,35 @@ def run_leak(case: Case, seed: int, settings: Settings) -> Numbers:
     mechanism = em.from_batch(Noise(case.parameters["kind"]))
     load()
     began = time.process_time()
-    bits = em.audit(mechanism, (0.0, 1.0), "eps=1", samples=settings["samples"], seed=seed, representation="bits")
+    bits = em.audit(
+        mechanism,
+        (0.0, 1.0),
+        "eps=1",
+        samples=settings["samples"],
+        seed=seed,
+        representation="bits",
+    )
     between = time.process_time()
     value = em.audit(mechanism, (0.0, 1.0), "eps=1", samples=settings["samples"], seed=seed)
     cost = (between - began) / (time.process_time() - between)
-    return {"ε of the bits": bits.lower_bound, "ε of the values": value.lower_bound, "cost against a value audit": cost}
+    return {
+        "ε of the bits": bits.lower_bound,
+        "ε of the values": value.lower_bound,
+        "cost against a value audit": cost,
+    }
 
 
 @cache
 def load() -> None:
     """Both kinds of audit once: what they import must not count for whichever comes first."""
     for representation in ("bits", "value"):
-        em.audit(em.from_batch(Noise("laplace")), (0.0, 1.0), "eps=1", samples=4_000, representation=representation)
+        em.audit(
+            em.from_batch(Noise("laplace")),
+            (0.0, 1.0),
+            "eps=1",
+            samples=4_000,
+            representation=representation,
+        )
 
 
 def _sound(settings: Settings) -> list[Case]:
@@ -72,11 +101,26 @@ def _sound(settings: Settings) -> list[Case]:
 def run_sound(case: Case, seed: int, settings: Settings) -> Numbers:
     """Whether the bits view refutes a mechanism that it should not."""
     mechanism = em.from_batch(Noise(case.parameters["kind"]))
-    found = em.audit(mechanism, (0.0, 1.0), "eps=1", samples=settings["samples"], seed=seed, representation="bits")
+    found = em.audit(
+        mechanism,
+        (0.0, 1.0),
+        "eps=1",
+        samples=settings["samples"],
+        seed=seed,
+        representation="bits",
+    )
     return {"refuted": float(found.is_refuted), "ε of the bits": found.lower_bound}
 
 
 EXPERIMENTS = (
-    Experiment("beyond/bits", "naive floating-point noise", 10, _leaks, run_leak, (_SAMPLES,), parallel=False),
+    Experiment(
+        "beyond/bits",
+        "naive floating-point noise",
+        10,
+        _leaks,
+        run_leak,
+        (_SAMPLES,),
+        parallel=False,
+    ),
     Experiment("beyond/bits-size", "careful floating-point noise", 200, _sound, run_sound, (_FEW,)),
 )

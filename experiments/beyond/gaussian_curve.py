@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 _SAMPLES = Option("samples", "draws per input", 500_000, whole)
@@ -32,7 +41,10 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     claim = em.GaussianDP.from_approx(_EPSILON, _DELTA)
     mechanism = em.from_batch(AddGaussian(case.parameters["sigma"]))
     found = em.audit(mechanism, (0.0, 1.0), claim, samples=settings["samples"], seed=seed)
-    return {"refuted": float(found.is_refuted), "ε at δ, if Gaussian": found.findings[1].lower_bound}
+    return {
+        "refuted": float(found.is_refuted),
+        "ε at δ, if Gaussian": found.findings[1].lower_bound,
+    }
 
 
 def _too_little(settings: Settings) -> list[Case]:
@@ -44,6 +56,13 @@ def _right(settings: Settings) -> list[Case]:
 
 
 EXPERIMENTS = (
-    Experiment("beyond/gaussian-curve", "too little noise along the curve", 20, _too_little, run_once, (_SAMPLES,)),
+    Experiment(
+        "beyond/gaussian-curve",
+        "too little noise along the curve",
+        20,
+        _too_little,
+        run_once,
+        (_SAMPLES,),
+    ),
     Experiment("beyond/gaussian-curve-size", "the right noise", 200, _right, run_once, (_FEW,)),
 )

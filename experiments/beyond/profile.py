@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 _DELTAS = (1e-5, 1e-3, 1e-2, 1e-1)
@@ -15,7 +24,9 @@ _FEW = Option("samples", "draws per input", 5_000, whole)
 
 
 def _cases(settings: Settings) -> list[Case]:
-    expected: dict[str, Target] = {f"ε({delta:g})": Target(bar, "≥", source=BAR) for delta, bar in _BARS.items()}
+    expected: dict[str, Target] = {
+        f"ε({delta:g})": Target(bar, "≥", source=BAR) for delta, bar in _BARS.items()
+    }
     return [Case("Gaussian σ = 1", expected=expected | {"μ": Target(0.985, "≥", source=BAR)})]
 
 
@@ -41,11 +52,27 @@ def run_coverage(case: Case, seed: int, settings: Settings) -> Numbers:
     """Whether any point of the band lies above the true trade-off curve, at any δ."""
     truth = em.GaussianDP(1.0)
     band = _profile(seed, settings).band
-    above = [p > truth.max_power(q) + 1e-12 for p, q in zip(band.p_lower, band.q_upper, strict=True)]
+    above = [
+        p > truth.max_power(q) + 1e-12 for p, q in zip(band.p_lower, band.q_upper, strict=True)
+    ]
     return {"misses": float(any(above))}
 
 
 EXPERIMENTS = (
-    Experiment("beyond/profile", "the privacy profile of Gaussian noise", 10, _cases, run_power, (_SAMPLES,)),
-    Experiment("beyond/profile-coverage", "how often its band misses", 400, _coverage_cases, run_coverage, (_FEW,)),
+    Experiment(
+        "beyond/profile",
+        "the privacy profile of Gaussian noise",
+        10,
+        _cases,
+        run_power,
+        (_SAMPLES,),
+    ),
+    Experiment(
+        "beyond/profile-coverage",
+        "how often its band misses",
+        400,
+        _coverage_cases,
+        run_coverage,
+        (_FEW,),
+    ),
 )

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
 
 _PAIRS = Option("pairs", "the most pairs of draws", 20_000, whole)
@@ -39,7 +48,14 @@ def _bar(pairs: float) -> dict[str, Target]:
 def _audit(case: Case, seed: int, pairs: int) -> em.AuditResult:
     if case.parameters.get("svt5"):
         entry = em.zoo.svt5(epsilon=case.parameters["claim"])
-        return em.audit(entry, None, em.PureDP(case.parameters["claim"]), samples=pairs, seed=seed, stop_early=True)
+        return em.audit(
+            entry,
+            None,
+            em.PureDP(case.parameters["claim"]),
+            samples=pairs,
+            seed=seed,
+            stop_early=True,
+        )
     noise = em.from_batch(AddLaplace(case.parameters["scale"]))
     claim = em.PureDP(case.parameters["claim"])
     return em.audit(noise, (0.0, 1.0), claim, samples=pairs, seed=seed, stop_early=True)
@@ -62,6 +78,10 @@ def run_size(case: Case, seed: int, settings: Settings) -> Numbers:
 
 
 EXPERIMENTS = (
-    Experiment("beyond/sequential", "draws to a refutation", 100, _speed_cases, run_speed, (_PAIRS,)),
-    Experiment("beyond/sequential-size", "false refutations", 1000, _size_cases, run_size, (_PAIRS,)),
+    Experiment(
+        "beyond/sequential", "draws to a refutation", 100, _speed_cases, run_speed, (_PAIRS,)
+    ),
+    Experiment(
+        "beyond/sequential-size", "false refutations", 1000, _size_cases, run_size, (_PAIRS,)
+    ),
 )

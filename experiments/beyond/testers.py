@@ -10,7 +10,16 @@ from typing import Any
 
 import epsilometer as em
 from epsilometer.claims import Claim
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, words
 from epsilometer_experiments.self.measuring import entry_of
 
@@ -20,12 +29,24 @@ _ONLY = Option("method", "only methods that begin with one of these words", (), 
 
 
 def _case(
-    method: str, entry: str, notion: str, samples: int, *, bars: dict[str, Target] | None = None, **rest: Any
+    method: str,
+    entry: str,
+    notion: str,
+    samples: int,
+    *,
+    bars: dict[str, Target] | None = None,
+    **rest: Any,
 ) -> Case:
     """One line: a method with options on a zoo entry, asked for one notion."""
-    options = {name.removeprefix("option_"): value for name, value in rest.items() if name.startswith("option_")}
+    options = {
+        name.removeprefix("option_"): value
+        for name, value in rest.items()
+        if name.startswith("option_")
+    }
     fixed = {name: value for name, value in rest.items() if not name.startswith("option_")}
-    told = " ".join([*(f"{name}={value:g}" for name, value in fixed.items()), *map(str, options.values())])
+    told = " ".join(
+        [*(f"{name}={value:g}" for name, value in fixed.items()), *map(str, options.values())]
+    )
     parameters = {"method": method, "entry": entry, "notion": notion, "samples": samples}
     name = f"{method} {entry} {notion} {told} n={samples}".replace("  ", " ")
     return Case(name, {**parameters, "options": options, "fixed": fixed}, bars or {})
@@ -44,13 +65,37 @@ def _power_cases(settings: Settings) -> list[Case]:
     cases = [
         _case("renyi-variational", gaussian, "renyi", 100_000, order=1.5, bars=_least(0.68)),
         _case("renyi-variational", gaussian, "renyi", 100_000, order=2.0, bars=_least(0.88)),
-        _case("renyi-variational", gaussian, "renyi", 100_000, order=2.0, option_family="network", bars=_least(0.88)),
-        _case("renyi-variational", gaussian, "renyi", 100_000, order=1.5, option_certificate="published"),
-        _case("renyi-variational", gaussian, "renyi", 100_000, order=2.0, option_certificate="published"),
+        _case(
+            "renyi-variational",
+            gaussian,
+            "renyi",
+            100_000,
+            order=2.0,
+            option_family="network",
+            bars=_least(0.88),
+        ),
+        _case(
+            "renyi-variational",
+            gaussian,
+            "renyi",
+            100_000,
+            order=1.5,
+            option_certificate="published",
+        ),
+        _case(
+            "renyi-variational",
+            gaussian,
+            "renyi",
+            100_000,
+            order=2.0,
+            option_certificate="published",
+        ),
         _case("renyi-variational", laplace, "pure", 100_000),
         _case("renyi-variational", laplace, "pure", 100_000, option_threshold="published"),
         _case("hockey-stick", laplace, "approx", 100_000, epsilon=0.5, bars=_least(0.21)),
-        _case("hockey-stick", laplace, "approx", 100_000, epsilon=0.5, option_certificate="published"),
+        _case(
+            "hockey-stick", laplace, "approx", 100_000, epsilon=0.5, option_certificate="published"
+        ),
         _case("poisson-histogram", laplace, "approx", 100_000, epsilon=0.5),
         _case("mmd", laplace, "pure", 100_000),
         _case("mmd", laplace, "pure", 100_000, option_threshold="total-variation"),
@@ -58,7 +103,15 @@ def _power_cases(settings: Settings) -> list[Case]:
         # A fifth of the peer's time, half of it for the network; compiling included.
         _case("hockey-stick", laplace, "approx", 50_000, epsilon=0.5, bars=_at_most(1.9)),
         _case("renyi-variational", gaussian, "renyi", 50_000, order=2.0, bars=_at_most(1.9)),
-        _case("renyi-variational", gaussian, "renyi", 50_000, order=2.0, option_family="network", bars=_at_most(4.8)),
+        _case(
+            "renyi-variational",
+            gaussian,
+            "renyi",
+            50_000,
+            order=2.0,
+            option_family="network",
+            bars=_at_most(4.8),
+        ),
         _case("mmd", laplace, "pure", 50_000, bars=_at_most(0.32)),
     ]
     return [case for case in cases if _wanted(case, settings)]
@@ -67,7 +120,11 @@ def _power_cases(settings: Settings) -> list[Case]:
 def _coverage_cases(settings: Settings) -> list[Case]:
     rate: dict[str, Target] = {ABOVE: Rate(0.05, "≤", source=PROMISED)}
     cases = []
-    for entry in ("laplace?epsilon=.5", "randomized_response?epsilon=.5", "clamped_laplace?epsilon=.5"):
+    for entry in (
+        "laplace?epsilon=.5",
+        "randomized_response?epsilon=.5",
+        "clamped_laplace?epsilon=.5",
+    ):
         cases += [
             _case("hockey-stick", entry, "pure", 4000, bars=rate),
             _case("hockey-stick", entry, "pure", 4000, option_certificate="published", bars=rate),
@@ -79,7 +136,14 @@ def _coverage_cases(settings: Settings) -> list[Case]:
         ]
     cases += [
         _case("renyi-variational", "gaussian?sigma=1", "renyi", 4000, order=2.0, bars=rate),
-        _case("renyi-variational", "randomized_response?epsilon=1", "renyi", 4000, order=1.5, bars=rate),
+        _case(
+            "renyi-variational",
+            "randomized_response?epsilon=1",
+            "renyi",
+            4000,
+            order=1.5,
+            bars=rate,
+        ),
         _case("hockey-stick", "gaussian?sigma=1", "approx", 4000, epsilon=0.5, bars=rate),
         _case("poisson-histogram", "gaussian?sigma=1", "approx", 4000, epsilon=0.5, bars=rate),
         _case("hockey-stick", "laplace_vector?epsilon=1&dimension=3", "pure", 6000, bars=rate),
@@ -95,10 +159,19 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """One measurement: bound, processor time of the whole of it, and whether it is above the truth."""
     told = case.parameters
     entry, notion = entry_of(told["entry"]), _NOTIONS[told["notion"]]
-    rooms = {"hockey-stick": em.hockey_stick, "mmd": em.mmd, "renyi-variational": em.renyi_variational}
+    rooms = {
+        "hockey-stick": em.hockey_stick,
+        "mmd": em.mmd,
+        "renyi-variational": em.renyi_variational,
+    }
     options = rooms[told["method"]].Options(**told["options"]) if told["options"] else None
     began = time.process_time()
-    settings_of_run = {"samples": told["samples"], "seed": seed, "method": told["method"], "options": options}
+    settings_of_run = {
+        "samples": told["samples"],
+        "seed": seed,
+        "method": told["method"],
+        "options": options,
+    }
     result = em.measure(entry, None, notion, **settings_of_run, **told["fixed"])
     seconds = time.process_time() - began
     truth = entry.truth(notion, **told["fixed"])

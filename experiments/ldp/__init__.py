@@ -1,6 +1,13 @@
 """Seed paper 002: local privacy by histograms, what it asks for, what practice needs, and what is impossible."""
 
-from epsilometer_experiments.ldp import bias, impossibility, laplace, renyi, renyi_impossibility, samples
+from epsilometer_experiments.ldp import (
+    bias,
+    impossibility,
+    laplace,
+    renyi,
+    renyi_impossibility,
+    samples,
+)
 
 EXPERIMENTS = (
     samples.EXPERIMENT,

@@ -13,7 +13,15 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.outputs import Numbers, Outputs
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.experiment import Numbers as Figures
 from epsilometer_experiments.ldp.practice import histogram_estimate
 from epsilometer_experiments.options import Option, whole
@@ -32,13 +40,22 @@ def make_cases(settings: Settings) -> list[Case]:
     """Plain Laplace noise, cut to a central interval, and truncated Laplace noise."""
     shared = {"samples": settings["samples"]}
     return [
-        Case("plain laplace, 70 cells", {"entry": "laplace", "domain": (-3.0, 4.0), "cells": 70, **shared}, _PLAIN),
-        Case("plain laplace, 14 cells", {"entry": "laplace", "domain": (-3.0, 4.0), "cells": 14, **shared}),
         Case(
-            "truncated laplace, 90 cells", {"entry": "truncated_laplace", "domain": (0.0, 1.0), "cells": 90, **shared}
+            "plain laplace, 70 cells",
+            {"entry": "laplace", "domain": (-3.0, 4.0), "cells": 70, **shared},
+            _PLAIN,
         ),
         Case(
-            "truncated laplace, 12 cells", {"entry": "truncated_laplace", "domain": (0.0, 1.0), "cells": 12, **shared}
+            "plain laplace, 14 cells",
+            {"entry": "laplace", "domain": (-3.0, 4.0), "cells": 14, **shared},
+        ),
+        Case(
+            "truncated laplace, 90 cells",
+            {"entry": "truncated_laplace", "domain": (0.0, 1.0), "cells": 90, **shared},
+        ),
+        Case(
+            "truncated laplace, 12 cells",
+            {"entry": "truncated_laplace", "domain": (0.0, 1.0), "cells": 12, **shared},
         ),
     ]
 
@@ -51,8 +68,13 @@ def run_once(case: Case, seed: int, settings: Settings) -> Figures:
     """Both methods on the same draws; the histogram ignores what lies outside its interval."""
     entry = em.zoo.find(case.parameters["entry"], epsilon=LEVEL)
     pair, n = entry.worst_pair, case.parameters["samples"]
-    left, right = (entry.mechanism.sample(pair.side(side), n, np.random.default_rng([seed, side])) for side in (0, 1))
-    estimate = histogram_estimate(left, right, case.parameters["domain"], case.parameters["cells"], None)
+    left, right = (
+        entry.mechanism.sample(pair.side(side), n, np.random.default_rng([seed, side]))
+        for side in (0, 1)
+    )
+    estimate = histogram_estimate(
+        left, right, case.parameters["domain"], case.parameters["cells"], None
+    )
     bound = em.compare(_numbers(left), _numbers(right), em.PureDP, seed=seed).lower_bound
     return {ABOVE: float(estimate > LEVEL), HISTOGRAM: estimate, EVENTS: bound, "truth": LEVEL}
 
@@ -73,7 +95,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         for quantity, colour, shift in ((HISTOGRAM, "C1", -0.12), (EVENTS, "C0", 0.12)):
             values = results.row(case.name, quantity).values
             label = quantity if place == 0 else None
-            axes.plot(values, [place + shift] * len(values), "|", color=colour, markersize=10, label=label)
+            axes.plot(
+                values, [place + shift] * len(values), "|", color=colour, markersize=10, label=label
+            )
     axes.axvline(LEVEL, color="0.4", linestyle="--", label="truth")
     axes.set_yticks(range(len(results.cases)), [case.name for case in results.cases])
     axes.invert_yaxis()

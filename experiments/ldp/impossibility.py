@@ -16,7 +16,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Rate, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.ldp.practice import histogram_estimate, numbers
 from epsilometer_experiments.options import Option
 from epsilometer_experiments.reporting import legend_below
@@ -83,10 +93,14 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     }
     same = all(np.array_equal(a, b) for a, b in zip(draws[plain], draws[spike], strict=True))
     estimates = {
-        mechanism: histogram_estimate(read_outputs(left), read_outputs(right), (0.0, 1.0), _CELLS, None)
+        mechanism: histogram_estimate(
+            read_outputs(left), read_outputs(right), (0.0, 1.0), _CELLS, None
+        )
         for mechanism, (left, right) in draws.items()
     }
-    wrong = any(abs(value - mechanism.epsilon) > precision for mechanism, value in estimates.items())
+    wrong = any(
+        abs(value - mechanism.epsilon) > precision for mechanism, value in estimates.items()
+    )
     return {
         SAME: float(same),
         WRONG: float(wrong),
@@ -106,10 +120,20 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     sizes = [case.parameters["n"] for case in results.cases]
     for which, colour in (("with spike", "C3"), ("without spike", "C0")):
         axes.plot(
-            sizes, [row.measured for row in results.of(f"true ε {which}")], "--", color=colour, label=f"true ε, {which}"
+            sizes,
+            [row.measured for row in results.of(f"true ε {which}")],
+            "--",
+            color=colour,
+            label=f"true ε, {which}",
         )
         found = [row.measured for row in results.of(f"estimate {which}")]
-        axes.plot(sizes, found, "o" if which == "without spike" else "x", color=colour, label=f"estimate, {which}")
+        axes.plot(
+            sizes,
+            found,
+            "o" if which == "without spike" else "x",
+            color=colour,
+            label=f"estimate, {which}",
+        )
     axes.set_xscale("log")
     axes.set_xlabel("samples per input, the spike chosen after them")
     axes.set_ylabel("ε")

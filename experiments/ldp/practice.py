@@ -26,17 +26,28 @@ TRUTH = "truth"
 
 def numbers(value: Any) -> tuple[float, ...]:
     """Numbers separated by commas."""
-    return tuple(float(part) for part in (words(value) if isinstance(value, str | list | tuple) else [value]))
+    return tuple(
+        float(part) for part in (words(value) if isinstance(value, str | list | tuple) else [value])
+    )
 
 
-def options(precision: float, epsilons: Sequence[float], parts: Sequence[float]) -> tuple[Option, ...]:
+def options(
+    precision: float, epsilons: Sequence[float], parts: Sequence[float]
+) -> tuple[Option, ...]:
     """What both studies can be asked."""
     return (
-        Option("epsilon", "levels of the truncated Laplace law on [0, 1], at most 1.17", tuple(epsilons), numbers),
+        Option(
+            "epsilon",
+            "levels of the truncated Laplace law on [0, 1], at most 1.17",
+            tuple(epsilons),
+            numbers,
+        ),
         Option("precision", "γ", precision, float),
         Option("confidence", "of the guarantee", 0.9, float),
         Option("parts", "n is the planned one divided by these", tuple(parts), numbers),
-        Option("published", "1: parts of the paper's n instead of the one with union bounds", 0, int),
+        Option(
+            "published", "1: parts of the paper's n instead of the one with union bounds", 0, int
+        ),
         Option("most", "cases with more samples per input than this are left out", 2e7, float),
     )
 
@@ -50,18 +61,38 @@ def make_cases(settings: Settings, order: float | None, sure_part: float) -> lis
     cases = []
     for epsilon in settings["epsilon"]:
         entry = em.zoo.truncated_laplace(epsilon)
-        given = {"precision": settings["precision"], "confidence": settings["confidence"], "order": order}
+        given = {
+            "precision": settings["precision"],
+            "confidence": settings["confidence"],
+            "order": order,
+        }
         planned = em.plan(
-            domain=(0.0, 1.0), lipschitz=entry.lipschitz, as_published=bool(settings["published"]), **given
+            domain=(0.0, 1.0),
+            lipschitz=entry.lipschitz,
+            as_published=bool(settings["published"]),
+            **given,
         ).samples
         truth = entry.truth(em.RenyiDP, order=order) if order else epsilon
         for part in settings["parts"]:
             n = max(1, round(planned / part))
             if n > settings["most"]:
                 continue
-            parameters = {"epsilon": epsilon, "n": n, "part": part, "truth": truth, "planned": planned, **given}
-            expected = {WITHIN: Rate(settings["confidence"], "≥", source=_source(part))} if part <= sure_part else {}
-            name = f"epsilon={epsilon:g}" + (f" order={order:g}" if order else "") + f" n/{part:g}={n}"
+            parameters = {
+                "epsilon": epsilon,
+                "n": n,
+                "part": part,
+                "truth": truth,
+                "planned": planned,
+                **given,
+            }
+            expected = (
+                {WITHIN: Rate(settings["confidence"], "≥", source=_source(part))}
+                if part <= sure_part
+                else {}
+            )
+            name = (
+                f"epsilon={epsilon:g}" + (f" order={order:g}" if order else "") + f" n/{part:g}={n}"
+            )
             cases.append(Case(name, parameters, expected))
     return cases
 
@@ -89,14 +120,21 @@ def draw_shares(results: Results, stem: str) -> Iterator[tuple[str, Figure]]:
     for epsilon in dict.fromkeys(case.parameters["epsilon"] for case in results.cases):
         cases = [case for case in results.cases if case.parameters["epsilon"] == epsilon]
         parts = [case.parameters["part"] for case in cases]
-        shares.plot(parts, [results.row(case.name, WITHIN).measured for case in cases], "o-", label=f"ε = {epsilon:g}")
+        shares.plot(
+            parts,
+            [results.row(case.name, WITHIN).measured for case in cases],
+            "o-",
+            label=f"ε = {epsilon:g}",
+        )
         for case in cases:
             found = [row for row in results.of(ESTIMATE) if row.case == case.name]
             for row in found:
                 jitter = [case.parameters["part"]] * len(row.values)
                 away = [value - case.parameters["truth"] for value in row.values]
                 estimates.plot(jitter, away, ".", markersize=2, alpha=0.3, color="C0")
-    shares.axhline(results.cases[0].parameters["confidence"], color="0.4", linestyle="--", label="confidence")
+    shares.axhline(
+        results.cases[0].parameters["confidence"], color="0.4", linestyle="--", label="confidence"
+    )
     estimates.axhline(0, color="0.4", linestyle="--")
     for axes, label in ((shares, WITHIN), (estimates, "estimate − truth")):
         axes.set_xscale("log")

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.ldp.practice import numbers
 from epsilometer_experiments.options import Option
 
@@ -73,10 +82,18 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     n, order = case.parameters["n"], settings["order"]
     rare = rare_output(n, order, settings["divergence"], settings["chance"])
     plain = RareOutput(0.0, 0.0)
-    draws = {each: [each(side, n, np.random.default_rng([seed, side])) for side in (1, 0)] for each in (plain, rare)}
+    draws = {
+        each: [each(side, n, np.random.default_rng([seed, side])) for side in (1, 0)]
+        for each in (plain, rare)
+    }
     same = all(np.array_equal(a, b) for a, b in zip(draws[plain], draws[rare], strict=True))
-    found = {each: em.renyi.lower_bound(left, right, order, 50 / n).estimate for each, (left, right) in draws.items()}
-    wrong = any(abs(value - each.divergence(order)) > settings["precision"] for each, value in found.items())
+    found = {
+        each: em.renyi.lower_bound(left, right, order, 50 / n).estimate
+        for each, (left, right) in draws.items()
+    }
+    wrong = any(
+        abs(value - each.divergence(order)) > settings["precision"] for each, value in found.items()
+    )
     return {
         SAME: float(same),
         WRONG: float(wrong),

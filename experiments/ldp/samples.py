@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import epsilometer as em
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option
 from epsilometer_experiments.reporting import legend_below
 
@@ -23,7 +32,12 @@ SWEEPS: dict[str, tuple[float, ...]] = {
     "lipschitz": (0.1, 0.3, 0.667, 1.0, 1.5, 1.9),
     "length": (0.25, 0.5, 1.0, 1.3, 1.6, 1.7),
 }
-LABELS = {"precision": "precision γ", "confidence": "confidence", "lipschitz": "C", "length": "|Z| = b − a"}
+LABELS = {
+    "precision": "precision γ",
+    "confidence": "confidence",
+    "lipschitz": "C",
+    "length": "|Z| = b − a",
+}
 # METHODS section 4 of our notes.
 KNOWN = {PUBLISHED: Target(99_654, "≈", 0, EXACT), UNION: Target(158_179, "≈", 0, EXACT)}
 
@@ -43,8 +57,15 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """The plan with and without the union bounds. Nothing is drawn."""
     given = case.parameters
     keywords = {name: given[name] for name in ("precision", "confidence", "lipschitz", "order")}
-    plans = [em.plan(domain=(0.0, given["length"]), as_published=published, **keywords) for published in (True, False)]
-    return {PUBLISHED: plans[0].samples, UNION: plans[1].samples, "cells": plans[0].to_dict()["cells"]}
+    plans = [
+        em.plan(domain=(0.0, given["length"]), as_published=published, **keywords)
+        for published in (True, False)
+    ]
+    return {
+        PUBLISHED: plans[0].samples,
+        UNION: plans[1].samples,
+        "cells": plans[0].to_dict()["cells"],
+    }
 
 
 def draw(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -57,7 +78,12 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         cases = [case for case in results.cases if case.parameters["sweep"] == name]
         places = [case.parameters[name] for case in cases]
         for quantity, style in ((PUBLISHED, "o--"), (UNION, "o-")):
-            axes.plot(places, [results.row(case.name, quantity).measured for case in cases], style, label=quantity)
+            axes.plot(
+                places,
+                [results.row(case.name, quantity).measured for case in cases],
+                style,
+                label=quantity,
+            )
         axes.set_yscale("log")
         axes.set_xscale("log" if name in ("precision", "lipschitz") else "linear")
         axes.set_xlabel(LABELS[name])

@@ -13,13 +13,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Rate, Results, Settings
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Results,
+    Settings,
+)
 from epsilometer_experiments.options import Option, whole, wholes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SEEN, MPL, EVENTS = "the rare output was drawn", "MPL finds a loss above .1", "events refutes ε = .1"
+SEEN, MPL, EVENTS = (
+    "the rare output was drawn",
+    "MPL finds a loss above .1",
+    "events refutes ε = .1",
+)
 CLAIM = 0.1
 
 
@@ -39,7 +52,11 @@ def make_cases(settings: Settings) -> list[Case]:
     """From a leak that anyone sees to one that nobody sees."""
     n = settings["samples"]
     return [
-        Case(f"k={k}", {"k": k}, {SEEN: Rate(-math.expm1(n * math.log1p(-math.exp(-k))), source=EXACT)})
+        Case(
+            f"k={k}",
+            {"k": k},
+            {SEEN: Rate(-math.expm1(n * math.log1p(-math.exp(-k))), source=EXACT)},
+        )
         for k in settings["k"]
     ]
 
@@ -48,8 +65,12 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """Whether the output was seen at all, and whether each method then finds the loss."""
     mechanism, n = em.from_batch(Matches(case.parameters["k"])), settings["samples"]
     seen = bool(Matches(case.parameters["k"])(1, n, np.random.default_rng(seed)).any())
-    bound = em.local.mpl(mechanism, [em.Pair(1, 0)], n=n // 2, N=n // 2, kind="discrete", seed=seed).lower_bound
-    events = em.audit(mechanism, em.Pair(1, 0), em.PureDP(CLAIM), samples=n, seed=seed, method="events")
+    bound = em.local.mpl(
+        mechanism, [em.Pair(1, 0)], n=n // 2, N=n // 2, kind="discrete", seed=seed
+    ).lower_bound
+    events = em.audit(
+        mechanism, em.Pair(1, 0), em.PureDP(CLAIM), samples=n, seed=seed, method="events"
+    )
     return {SEEN: float(seen), MPL: float(bound > CLAIM), EVENTS: float(events.is_refuted)}
 
 
@@ -61,7 +82,13 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes = figure.subplots()
     ks = [case.parameters["k"] for case in results.cases]
     for marker, quantity in zip("osD", (SEEN, MPL, EVENTS), strict=True):
-        axes.plot(ks, [row.measured for row in results.of(quantity)], marker + "-", fillstyle="none", label=quantity)
+        axes.plot(
+            ks,
+            [row.measured for row in results.of(quantity)],
+            marker + "-",
+            fillstyle="none",
+            label=quantity,
+        )
     truths = [row.target.value for row in results.of(SEEN) if row.target]
     axes.plot(ks, truths, color="0.4", linestyle="--", label="1 − (1 − e^−k)^n")
     axes.set_xlabel("k: the algorithm leaks with probability e^−k")

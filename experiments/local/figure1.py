@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole, words
 
 if TYPE_CHECKING:
@@ -36,7 +45,9 @@ def estimate(kernel: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def make_cases(settings: Settings) -> list[Case]:
     """One case per kernel."""
-    return [Case(kernel, {}, {ERROR: Target(_SMALL, "≤", source=BAR)}) for kernel in settings["kernels"]]
+    return [
+        Case(kernel, {}, {ERROR: Target(_SMALL, "≤", source=BAR)}) for kernel in settings["kernels"]
+    ]
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -53,10 +64,14 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     figure = Figure(figsize=(3.2 * len(results.cases), 3.4), layout="constrained")
     panels = figure.subplots(1, len(results.cases), sharey=True, squeeze=False)[0]
     for axes, case in zip(panels, results.cases, strict=True):
-        draws, found = estimate(case.name, int(results.settings["options"]["n"]), int(results.settings["seed"]))
+        draws, found = estimate(
+            case.name, int(results.settings["options"]["n"]), int(results.settings["seed"])
+        )
         axes.plot(PLACES, density(PLACES), color="skyblue", label="Laplace density")
         axes.plot(PLACES, found, color="C3", label="kernel estimate")
-        axes.plot(draws, np.zeros(len(draws)), "|", color="darkblue", label=f"the {len(draws)} draws")
+        axes.plot(
+            draws, np.zeros(len(draws)), "|", color="darkblue", label=f"the {len(draws)} draws"
+        )
         axes.set_title(f"{case.name} kernel", fontsize="medium")
         axes.set_xlim(-5, 5)
     handles, labels = panels[0].get_legend_handles_labels()

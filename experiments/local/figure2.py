@@ -12,7 +12,16 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import epsilometer as em
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +57,9 @@ class Panel:
     def loss(self, seed: int) -> em.local.LossFunction:
         """Estimated from draws."""
         mechanism = em.from_batch(self.sample)
-        return em.local.dpl(mechanism, self.pair, n=DRAWS, region=self.region, floor=1e-4, seed=seed).loss
+        return em.local.dpl(
+            mechanism, self.pair, n=DRAWS, region=self.region, floor=1e-4, seed=seed
+        ).loss
 
 
 def _answer(dataset: int, n: int, rng: Generator) -> NDArray[np.int64]:
@@ -68,7 +79,10 @@ def _laplace(x: Floats, centre: float) -> Floats:
 
 
 def _gaussian(x: Floats, centre: float) -> Floats:
-    return np.asarray(-0.5 * ((x - centre) / SIGMA) ** 2 - math.log(SIGMA * math.sqrt(2.0 * math.pi)), dtype=np.float64)
+    return np.asarray(
+        -0.5 * ((x - centre) / SIGMA) ** 2 - math.log(SIGMA * math.sqrt(2.0 * math.pi)),
+        dtype=np.float64,
+    )
 
 
 def _add_laplace(dataset: float, n: int, rng: Generator) -> Floats:
@@ -83,13 +97,18 @@ _PAIR = em.Pair(0.0, SHIFT)
 PANELS = {
     "randomized response": Panel(_answer, em.Pair(3, 8), _answer_density, None, RESPONSE_LEVEL),
     "Laplace mechanism": Panel(_add_laplace, _PAIR, _laplace, (-10.0, 15.0), SHIFT / SCALE),
-    "Gaussian mechanism": Panel(_add_gaussian, _PAIR, _gaussian, (-16.0, 21.0), (21 - SHIFT / 2) * SHIFT / SIGMA**2),
+    "Gaussian mechanism": Panel(
+        _add_gaussian, _PAIR, _gaussian, (-16.0, 21.0), (21 - SHIFT / 2) * SHIFT / SIGMA**2
+    ),
 }
 
 
 def make_cases(settings: Settings) -> list[Case]:
     """The three mechanisms."""
-    return [Case(name, {}, {ESTIMATE: Target(panel.truth, "≈", 0.15, EXACT)}) for name, panel in PANELS.items()]
+    return [
+        Case(name, {}, {ESTIMATE: Target(panel.truth, "≈", 0.15, EXACT)})
+        for name, panel in PANELS.items()
+    ]
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -120,7 +139,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
 def _draw_panel(above: Axes, below: Axes, panel: Panel, loss: em.local.LossFunction) -> None:
     if panel.region is None:
         answers = np.array([float(loss.points[place]) for place in range(len(loss.left_density))])
-        left, right = (panel.log_density(answers, side) for side in (panel.pair.left, panel.pair.right))
+        left, right = (
+            panel.log_density(answers, side) for side in (panel.pair.left, panel.pair.right)
+        )
         for sides, offset, colour in ((left, -0.2, "C0"), (right, 0.2, "C1")):
             above.bar(answers + offset, np.exp(sides), 0.4, color=colour)
         above.plot(answers - 0.2, loss.left_density, "_", color="0.3")

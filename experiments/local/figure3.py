@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import EXACT, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    EXACT,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.reporting import legend_below
 
 if TYPE_CHECKING:
@@ -24,7 +33,9 @@ def make_cases(settings: Settings) -> list[Case]:
 
 
 def _estimate(seed: int) -> em.local.DataSpecificLoss:
-    return em.local.dpl(em.zoo.laplace(LEVEL), em.Pair(0.0, 1.0), n=DRAWS, region=REGION, floor=1e-3, seed=seed)
+    return em.local.dpl(
+        em.zoo.laplace(LEVEL), em.Pair(0.0, 1.0), n=DRAWS, region=REGION, floor=1e-3, seed=seed
+    )
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -41,7 +52,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     points = found.loss.points
     figure = Figure(figsize=(6, 3.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot(points, LEVEL * np.abs(np.abs(points) - np.abs(points - 1.0)), color="C0", label="loss")
+    axes.plot(
+        points, LEVEL * np.abs(np.abs(points) - np.abs(points - 1.0)), color="C0", label="loss"
+    )
     axes.plot(points, found.loss.loss, color="C3", label="estimated loss")
     axes.axvline(found.location, color="0.4", linestyle="--", label="location of its maximum")
     axes.axhline(found.estimate, color="0.4", linestyle=":", label="its maximum")
@@ -58,5 +71,7 @@ EXPERIMENT = Experiment(
     run_once=run_once,
     draw=draw,
     quick=Quick(3),
-    why={"estimated loss": "its maximum sits in a noisy tail of the region, above the truth on average"},
+    why={
+        "estimated loss": "its maximum sits in a noisy tail of the region, above the truth on average"
+    },
 )

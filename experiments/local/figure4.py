@@ -81,7 +81,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
         axes.set_title(f"({letter}) {ALGORITHMS[letter].title}", fontsize="medium")
         for case in results.cases:
             if case.parameters["letter"] == letter:
-                draw_distribution(axes, results.row(case.name, BOUND).values, case.parameters["level"])
+                draw_distribution(
+                    axes, results.row(case.name, BOUND).values, case.parameters["level"]
+                )
         axes.axhline(CONFIDENCE, color="C3", linewidth=0.8, label=f"confidence {CONFIDENCE:g}")
     for axes in panels[len(letters) :]:
         axes.set_axis_off()
@@ -91,12 +93,16 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "figure4", figure
 
 
-def draw_distribution(axes: Axes, values: tuple[float, ...], level: float, colour: str | None = None) -> None:
+def draw_distribution(
+    axes: Axes, values: tuple[float, ...], level: float, colour: str | None = None
+) -> None:
     """An empirical distribution function and the level that was aimed at."""
     colour = colour or COLOURS[level]
     ordered = sorted(values)
     heights = [(place + 1) / len(ordered) for place in range(len(ordered))]
-    axes.step([ordered[0], *ordered], [0.0, *heights], where="post", color=colour, label=f"ε0 = {level:g}")
+    axes.step(
+        [ordered[0], *ordered], [0.0, *heights], where="post", color=colour, label=f"ε0 = {level:g}"
+    )
     axes.axvline(level, color=colour, linestyle="--", linewidth=0.8, label=f"targeted {level:g}")
 
 
@@ -106,7 +112,9 @@ EXPERIMENT = Experiment(
     runs=100,
     cases=make_cases,
     run_once=run_once,
-    options=(Option("algorithms", "letters a to h, separated by commas", tuple(ALGORITHMS), words),),
+    options=(
+        Option("algorithms", "letters a to h, separated by commas", tuple(ALGORITHMS), words),
+    ),
     draw=draw,
     quick=Quick(2),
 )

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import epsilometer as em
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes
 from epsilometer_experiments.reporting import legend_below
 
@@ -32,7 +40,13 @@ def make_cases(settings: Settings) -> list[Case]:
         Case(
             f"{name} n={n}",
             {"algorithm": name, "n": n},
-            {ERROR: Target(share * LEVEL * (0.5 if n >= 20_000 else 1.0), "≤", source="paper: Section V, Figure 6")}
+            {
+                ERROR: Target(
+                    share * LEVEL * (0.5 if n >= 20_000 else 1.0),
+                    "≤",
+                    source="paper: Section V, Figure 6",
+                )
+            }
             if n in (5_000, 20_000)
             else {},
         )
@@ -44,7 +58,9 @@ def make_cases(settings: Settings) -> list[Case]:
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """One estimate and its squared error, with the maximum over a grid and by Brent's method."""
     make, pair, region, _ = ALGORITHMS[case.parameters["algorithm"]]
-    found = em.local.dpl(make(LEVEL), pair, n=case.parameters["n"], region=region, floor=1e-3, seed=seed)
+    found = em.local.dpl(
+        make(LEVEL), pair, n=case.parameters["n"], region=region, floor=1e-3, seed=seed
+    )
     numbers = {ERROR: (found.estimate - LEVEL) ** 2, ESTIMATE: found.estimate}
     if settings["brent"]:
         brent = brent_maximum(found.loss, region)
@@ -62,7 +78,9 @@ def brent_maximum(loss: em.local.LossFunction, region: tuple[float, float]) -> f
 
     # The grid of the estimate is fine enough to interpolate.
     points, values = np.asarray(loss.points), loss.loss
-    found = minimize_scalar(lambda t: -float(np.interp(t, points, values)), bounds=region, method="bounded")
+    found = minimize_scalar(
+        lambda t: -float(np.interp(t, points, values)), bounds=region, method="bounded"
+    )
     return float(-found.fun)
 
 
@@ -72,14 +90,24 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
 
     figure = Figure(figsize=(7.5, 3.6), layout="constrained")
     for name, axes in zip(ALGORITHMS, figure.subplots(1, 2), strict=True):
-        rows = [(case.parameters["n"], results.row(case.name, ERROR)) for case in _of(results, name)]
+        rows = [
+            (case.parameters["n"], results.row(case.name, ERROR)) for case in _of(results, name)
+        ]
         sizes, means = [n for n, _ in rows], [r.measured for _, r in rows]
-        axes.errorbar(sizes, means, [r.standard_error or 0 for _, r in rows], label="maximum over a grid")
+        axes.errorbar(
+            sizes, means, [r.standard_error or 0 for _, r in rows], label="maximum over a grid"
+        )
         if results.of(BRENT_ERROR):
             brent = [results.row(case.name, BRENT_ERROR).measured for case in _of(results, name)]
             axes.plot(sizes, brent, "--", color="C1", label="by Brent's method")
         said = [(n, r.target.value) for n, r in rows if r.target]
-        axes.plot([n for n, _ in said], [value for _, value in said], "v", color="C3", label="the paper: at most")
+        axes.plot(
+            [n for n, _ in said],
+            [value for _, value in said],
+            "v",
+            color="C3",
+            label="the paper: at most",
+        )
         axes.set_title(name, fontsize="medium")
         axes.set_ylim(bottom=0)
     figure.supxlabel("draws per side n")
@@ -99,9 +127,17 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     options=(
-        Option("sizes", "draws per side, separated by commas", (1000, 2000, 5000, 10_000, 20_000), wholes),
         Option(
-            "brent", "1: the maximum by Brent's method as well, as R's optimize has it; 0: only over a grid", 1, int
+            "sizes",
+            "draws per side, separated by commas",
+            (1000, 2000, 5000, 10_000, 20_000),
+            wholes,
+        ),
+        Option(
+            "brent",
+            "1: the maximum by Brent's method as well, as R's optimize has it; 0: only over a grid",
+            1,
+            int,
         ),
     ),
     draw=draw,

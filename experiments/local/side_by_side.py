@@ -44,7 +44,9 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
         for side, stream in enumerate(streams)
     )
     found = {
-        method: em.compare(left, right, em.PureDP, method=method, seed=seed).lower_bound  # both split them alike
+        method: em.compare(
+            left, right, em.PureDP, method=method, seed=seed
+        ).lower_bound  # both split them alike
         for method in METHODS
     }
     truth = case.parameters["truth"]

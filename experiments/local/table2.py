@@ -6,7 +6,16 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.local.settings import ALGORITHMS
 from epsilometer_experiments.reporting import legend_below
 
@@ -26,7 +35,10 @@ def make_cases(settings: Settings) -> list[Case]:
         Case(
             f"({letter}) {algorithm.title}",
             {"letter": letter, "paper": algorithm.seconds},
-            {CPU: Target(_LIMITS[letter], "≤", source=BAR), FASTER: Target(1.0, "≥", source="paper: Table II")},
+            {
+                CPU: Target(_LIMITS[letter], "≤", source=BAR),
+                FASTER: Target(1.0, "≥", source="paper: Table II"),
+            },
         )
         for letter, algorithm in ALGORITHMS.items()
     ]
@@ -47,8 +59,16 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     figure = Figure(figsize=(6.5, 3.2), layout="constrained")
     axes = figure.subplots()
     places = range(len(results.cases))
-    axes.plot([case.parameters["paper"] for case in results.cases], places, "o", color="0.5", label="paper (R)")
-    axes.plot([row.measured for row in results.of(CPU)], places, "o", color="C0", label="Epsilometer")
+    axes.plot(
+        [case.parameters["paper"] for case in results.cases],
+        places,
+        "o",
+        color="0.5",
+        label="paper (R)",
+    )
+    axes.plot(
+        [row.measured for row in results.of(CPU)], places, "o", color="C0", label="Epsilometer"
+    )
     axes.set_yticks(places, [case.name for case in results.cases])
     axes.invert_yaxis()
     axes.set_xscale("log")

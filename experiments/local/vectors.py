@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.local.settings import BOUND, COVERED, SHARE
 from epsilometer_experiments.options import Option, whole
 
@@ -25,7 +34,11 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     level = case.parameters["level"]
     entry = em.zoo.laplace_vector(level, case.parameters["dimension"])
     found = em.local.mpl(entry, entry.worst_pair, n=settings["n"], N=settings["N"], seed=seed)
-    return {BOUND: found.unclipped, SHARE: found.unclipped / level, COVERED: float(found.unclipped <= level)}
+    return {
+        BOUND: found.unclipped,
+        SHARE: found.unclipped / level,
+        COVERED: float(found.unclipped <= level),
+    }
 
 
 EXPERIMENT = Experiment(

@@ -73,7 +73,9 @@ ALGORITHMS: dict[str, Algorithm] = {
     "subsampled gaussian": Algorithm(_subsampled_gaussian, 3.33),
     "randomized response": Algorithm(_responses, 5.14),
     "shuffled response": Algorithm(_shuffled, 6.62, (0.968, 0.951, 0.933)),
-    "noisy gradient descent": Algorithm(zoo.noisy_gradient_descent, 11.1, None, (0.937, 0.920, 0.903)),
+    "noisy gradient descent": Algorithm(
+        zoo.noisy_gradient_descent, 11.1, None, (0.937, 0.920, 0.903)
+    ),
 }
 COUNTS = Algorithm(_shuffled_counts, 6.62, (0.996, 0.994, 0.991))
 
@@ -94,7 +96,9 @@ def truth(entry: ZooEntry, order: float) -> float:
 def draw(entry: ZooEntry, side: int, n: int, rng: np.random.Generator) -> NDArray[np.generic]:
     """n outputs of one side, from the real sampler."""
     sample, dataset = entry.mechanism.function, entry.worst_pair.side(side)  # type: ignore[attr-defined]
-    return np.concatenate([sample(dataset, min(_CHUNK, n - start), rng) for start in range(0, n, _CHUNK)])
+    return np.concatenate(
+        [sample(dataset, min(_CHUNK, n - start), rng) for start in range(0, n, _CHUNK)]
+    )
 
 
 def bounds_of(

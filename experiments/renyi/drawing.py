@@ -42,7 +42,9 @@ def _panel(axes: Axes, results: Results, name: str) -> None:
         axes.plot(place, middle, "o", color="0.2", markersize=4)
     axes.axhline(1.0, color="C3", linewidth=1)
     above = [1.0 - results.row(name, held_name(order)).measured for order in ORDERS]
-    labels = [f"order {order}\n{share:.1%} above" for order, share in zip(ORDERS, above, strict=True)]
+    labels = [
+        f"order {order}\n{share:.1%} above" for order, share in zip(ORDERS, above, strict=True)
+    ]
     axes.set_xticks(list(places), labels, fontsize=8)
     axes.set_title(name, fontsize=10)
     axes.set_ylabel("bound / truth", fontsize=8)

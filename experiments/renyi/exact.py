@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import epsilometer as em
-from epsilometer_experiments.experiment import BAR, PROMISED, Case, Experiment, Numbers, Rate, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.self.measuring import entry_of
 
@@ -45,8 +54,13 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     entry, order = entry_of(case.parameters["entry"]), case.parameters["order"]
     truth = entry.truth(em.RenyiDP, order=order)
     samples = case.parameters["samples"]
-    bound = em.measure(entry, None, em.RenyiDP, order=order, samples=samples, seed=seed, method=settings["method"])
-    numbers = {BOUND: bound.lower_bound, ABOVE: float(truth is not None and bound.lower_bound > truth)}
+    bound = em.measure(
+        entry, None, em.RenyiDP, order=order, samples=samples, seed=seed, method=settings["method"]
+    )
+    numbers = {
+        BOUND: bound.lower_bound,
+        ABOVE: float(truth is not None and bound.lower_bound > truth),
+    }
     if isinstance(entry.claim, em.RenyiDP):
         numbers["share refuted"] = float(bound.lower_bound > entry.claim.value)
     return numbers

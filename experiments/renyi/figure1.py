@@ -51,7 +51,9 @@ def _expected(algorithm: Algorithm) -> dict[str, Target]:
     expected: dict[str, Target] = {}
     for place, order in enumerate(ORDERS):
         mean = algorithm.tightness
-        expected[ratio_name(order)] = Target(mean[place], "≈", _TOLERANCE, EARLIER) if mean else _NEAR_ONE
+        expected[ratio_name(order)] = (
+            Target(mean[place], "≈", _TOLERANCE, EARLIER) if mean else _NEAR_ONE
+        )
         expected[held_name(order)] = Rate(algorithm.coverage[place], "≥", source=EARLIER)
     return expected
 

@@ -5,9 +5,22 @@ from __future__ import annotations
 import resource
 import time
 
-from epsilometer_experiments.experiment import BAR, Case, Experiment, Numbers, Quick, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole
-from epsilometer_experiments.renyi.algorithms import ALGORITHMS, PUBLISHED_FLOOR, PUBLISHED_N, bounds_of
+from epsilometer_experiments.renyi.algorithms import (
+    ALGORITHMS,
+    PUBLISHED_FLOOR,
+    PUBLISHED_N,
+    bounds_of,
+)
 
 SECONDS, MEMORY = "CPU seconds for three orders", "peak memory of the process, MB"
 PUBLISHED = "the authors' R code, seconds for one order"
@@ -16,7 +29,10 @@ MOST_SECONDS, MOST_MEMORY = 6.0, 600.0
 
 def make_cases(settings: Settings) -> list[Case]:
     """One case per algorithm."""
-    expected = {SECONDS: Target(MOST_SECONDS, "≤", source=BAR), MEMORY: Target(MOST_MEMORY, "≤", source=BAR)}
+    expected = {
+        SECONDS: Target(MOST_SECONDS, "≤", source=BAR),
+        MEMORY: Target(MOST_MEMORY, "≤", source=BAR),
+    }
     return [Case(name, {}, expected if settings["n"] <= PUBLISHED_N else {}) for name in ALGORITHMS]
 
 

@@ -52,12 +52,17 @@ class Bug:
 
     def mechanism(self, *, right: bool = False) -> Any:
         """The broken function, or the right one, as an audit takes it."""
-        return em.from_callable(self.right if right else self.broken, on_error="outcome" if self.raises else "raise")
+        return em.from_callable(
+            self.right if right else self.broken, on_error="outcome" if self.raises else "raise"
+        )
 
 
 def size_of(left: Any, right: Any) -> int:
     """Records of the larger dataset; one for a dataset that is a single value."""
-    return max(len(side) if hasattr(side, "__len__") and not isinstance(side, str) else 1 for side in (left, right))
+    return max(
+        len(side) if hasattr(side, "__len__") and not isinstance(side, str) else 1
+        for side in (left, right)
+    )
 
 
 def number(value: Any, low: float, high: float) -> float:

@@ -23,7 +23,9 @@ CONFIDENCE = 0.999
 _BUGS = Option("bugs", "names of bugs, separated by commas; all by default", (), words)
 _FINDERS = Option("finders", "who searches", ("search", "random", "bayesian"), words)
 _SAMPLES = Option("samples", "draws per input of a certificate", 10_000, whole)
-_LOOKS = Option("looks", "draws per input with which random and bayesian look at a pair", 500, whole)
+_LOOKS = Option(
+    "looks", "draws per input with which random and bayesian look at a pair", 500, whole
+)
 _TRIALS = Option("trials", "pairs that random and bayesian may try", 50, whole)
 _PAIRS = Option("pairs", "pairs that Search may look at", 1_000, whole)
 _SECONDS = Option("seconds", "for each search", 60.0, float)
@@ -40,7 +42,10 @@ def _bug_cases(settings: Settings) -> list[Case]:
         "search: found": Target(1.0, "≥", source="our bar"),
         "search: records too many": Target(1.0, "≤", source="our bar"),
     }
-    return [Case(f"{bug.family}: {name}", {"bug": name}, bars) for name, bug in _chosen(settings).items()]
+    return [
+        Case(f"{bug.family}: {name}", {"bug": name}, bars)
+        for name, bug in _chosen(settings).items()
+    ]
 
 
 def find_bug(case: Case, seed: int, settings: Settings) -> Numbers:
@@ -48,7 +53,10 @@ def find_bug(case: Case, seed: int, settings: Settings) -> Numbers:
     bug = _chosen(settings)[case.parameters["bug"]]
     numbers: dict[str, float] = {}
     for name in settings["finders"]:
-        numbers |= {f"{name}: {quantity}": value for quantity, value in search(bug, name, seed, settings).items()}
+        numbers |= {
+            f"{name}: {quantity}": value
+            for quantity, value in search(bug, name, seed, settings).items()
+        }
     return numbers
 
 
@@ -59,7 +67,9 @@ def search(bug: Bug, finder: str, seed: int, settings: Settings) -> dict[str, fl
     began = time.process_time()
     try:
         result = audit(bug, finder, seed, settings)
-    except em.MechanismError:  # nothing was certified in time, or the function took none of the inputs
+    except (
+        em.MechanismError
+    ):  # nothing was certified in time, or the function took none of the inputs
         return {"found": 0.0, "seconds": time.process_time() - began}
     numbers = {"found": float(result.is_refuted), "seconds": time.process_time() - began}
     if result.is_refuted and result.witness is not None:
@@ -69,7 +79,9 @@ def search(bug: Bug, finder: str, seed: int, settings: Settings) -> dict[str, fl
     return numbers
 
 
-def audit(bug: Bug, finder: str, seed: int, settings: Settings, *, right: bool = False) -> em.AuditResult:
+def audit(
+    bug: Bug, finder: str, seed: int, settings: Settings, *, right: bool = False
+) -> em.AuditResult:
     """An audit of the broken function, or of the right one, that searches for its inputs."""
     return em.audit(
         bug.mechanism(right=right),
@@ -107,7 +119,9 @@ def audit_twin(case: Case, seed: int, settings: Settings) -> Numbers:
     bug = _chosen(settings)[case.parameters["bug"]]
     try:
         result = audit(bug, "search", seed, settings, right=True)
-    except em.MechanismError:  # no time for a certificate: a twin that was not audited is no evidence
+    except (
+        em.MechanismError
+    ):  # no time for a certificate: a twin that was not audited is no evidence
         return {"audited": 0.0}
     return {"audited": 1.0, "refuted": float(result.is_refuted), "lower bound": result.lower_bound}
 

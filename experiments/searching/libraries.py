@@ -99,11 +99,21 @@ def _numbers(dp: Any, kind: Any) -> Any:
 
 
 def _opendp_sum(dp: Any) -> Any:
-    return _numbers(dp, float) >> dp.t.then_clamp((0.0, 1.0)) >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0)
+    return (
+        _numbers(dp, float)
+        >> dp.t.then_clamp((0.0, 1.0))
+        >> dp.t.then_sum()
+        >> dp.m.then_laplace(scale=1.0)
+    )
 
 
 def _opendp_whole_sum(dp: Any) -> Any:
-    return _numbers(dp, int) >> dp.t.then_clamp((0, 10)) >> dp.t.then_sum() >> dp.m.then_laplace(scale=10.0)
+    return (
+        _numbers(dp, int)
+        >> dp.t.then_clamp((0, 10))
+        >> dp.t.then_sum()
+        >> dp.m.then_laplace(scale=10.0)
+    )
 
 
 def _opendp_count(dp: Any) -> Any:
@@ -160,9 +170,15 @@ LIBRARIES: dict[str, Entry] = {
     "opendp count_by_categories": Entry(_measurement(_opendp_histogram), _WORDS, "add-remove"),
     "opendp count_distinct": Entry(_measurement(_opendp_distinct), _WORDS, "add-remove"),
     "pure-ldp DEClient": Entry(_client("direct_encoding/de_client", "DEClient"), _ITEM, "replace"),
-    "pure-ldp UEClient": Entry(_client("unary_encoding/ue_client", "UEClient", use_oue=False), _ITEM, "replace"),
-    "pure-ldp UEClient, OUE": Entry(_client("unary_encoding/ue_client", "UEClient", use_oue=True), _ITEM, "replace"),
-    "pure-ldp HEClient": Entry(_client("histogram_encoding/he_client", "HEClient"), _ITEM, "replace"),
+    "pure-ldp UEClient": Entry(
+        _client("unary_encoding/ue_client", "UEClient", use_oue=False), _ITEM, "replace"
+    ),
+    "pure-ldp UEClient, OUE": Entry(
+        _client("unary_encoding/ue_client", "UEClient", use_oue=True), _ITEM, "replace"
+    ),
+    "pure-ldp HEClient": Entry(
+        _client("histogram_encoding/he_client", "HEClient"), _ITEM, "replace"
+    ),
 }
 
 
@@ -198,13 +214,20 @@ def audit_function(case: Case, seed: int, settings: Settings) -> Numbers:
                 seed=seed,
                 max_seconds=settings["seconds"],
             )
-    except em.MechanismError as error:  # it took none of the inputs, or there was no time for a certificate
+    except (
+        em.MechanismError
+    ) as error:  # it took none of the inputs, or there was no time for a certificate
         print(f"{case.name}: {error}\n", flush=True)
         return {"audited": 0.0}
     if result.is_refuted or result.health:
         print(f"{case.name}: {result}\n", flush=True)
     seconds = time.process_time() - began
-    return {"audited": 1.0, "refuted": float(result.is_refuted), "lower bound": result.lower_bound, "seconds": seconds}
+    return {
+        "audited": 1.0,
+        "refuted": float(result.is_refuted),
+        "lower bound": result.lower_bound,
+        "seconds": seconds,
+    }
 
 
 EXPERIMENTS = (
@@ -215,8 +238,15 @@ EXPERIMENTS = (
         _cases,
         audit_function,
         (
-            Option("functions", "names of functions, separated by commas; all by default", (), words),
-            Option("where", "within the declared domain, beyond it, or both", ("within", "beyond"), words),
+            Option(
+                "functions", "names of functions, separated by commas; all by default", (), words
+            ),
+            Option(
+                "where",
+                "within the declared domain, beyond it, or both",
+                ("within", "beyond"),
+                words,
+            ),
             Option("pairs", "pairs that a search may look at", 500, whole),
             Option("samples", "draws per input of a certificate", 4_000, whole),
             Option("seconds", "for each search", 300.0, float),

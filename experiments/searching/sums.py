@@ -65,7 +65,9 @@ def missing_with_noise(data: Any, rng: Rng) -> dict[str, float]:
 
 def squashed_sum(data: Any, rng: Rng) -> Any:
     """x/(1+|x|) is below 1 for every number, but inf/inf is NaN."""
-    return sum(value / (1.0 + abs(value)) for value in data if not math.isnan(value)) + rng.laplace(0.0, 2.0)
+    return sum(value / (1.0 + abs(value)) for value in data if not math.isnan(value)) + rng.laplace(
+        0.0, 2.0
+    )
 
 
 def squashed_right(data: Any, rng: Rng) -> float:
@@ -82,7 +84,9 @@ def angles(data: Any, rng: Rng) -> float:
 
 def angles_right(data: Any, rng: Rng) -> float:
     """Without the sign of zero (0.0 + −0.0 is 0.0) each angle is in [3π/4, π]."""
-    return sum(math.atan2(0.0 + value, -1.0) for value in numbers(data, 0.0, 1.0)) + rng.laplace(0.0, math.pi / 4.0)
+    return sum(math.atan2(0.0 + value, -1.0) for value in numbers(data, 0.0, 1.0)) + rng.laplace(
+        0.0, math.pi / 4.0
+    )
 
 
 # Bounds
@@ -179,7 +183,10 @@ def size_reported(data: Any, rng: Rng) -> dict[str, float]:
 
 def size_with_noise(data: Any, rng: Rng) -> dict[str, float]:
     """Both move by at most 1 and get ε/2."""
-    return {"sum": sum(numbers(data, 0.0, 1.0)) + rng.laplace(0.0, 2.0), "rows": len(data) + rng.laplace(0.0, 2.0)}
+    return {
+        "sum": sum(numbers(data, 0.0, 1.0)) + rng.laplace(0.0, 2.0),
+        "rows": len(data) + rng.laplace(0.0, 2.0),
+    }
 
 
 def answers_one_by_one(data: Any, rng: Rng) -> list[bool]:
@@ -275,14 +282,18 @@ def variance_too_calm(data: Any, rng: Rng) -> float:
     """The sensitivity of a variance is taken for the square of that of a mean."""
     values = numbers(data, 0.0, 1.0)
     mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / len(values) + rng.laplace(0.0, 1.0 / len(values) ** 2)
+    return sum((value - mean) ** 2 for value in values) / len(values) + rng.laplace(
+        0.0, 1.0 / len(values) ** 2
+    )
 
 
 def variance_right(data: Any, rng: Rng) -> float:
     """One of n numbers of [0, 1] moves the variance by at most (n − 1)/n² < 1/n."""
     values = numbers(data, 0.0, 1.0)
     mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / len(values) + rng.laplace(0.0, 1.0 / len(values))
+    return sum((value - mean) ** 2 for value in values) / len(values) + rng.laplace(
+        0.0, 1.0 / len(values)
+    )
 
 
 def median_like_a_mean(data: Any, rng: Rng) -> float:
@@ -369,25 +380,90 @@ _BYTES = Records(Integer(-128, 127), size=(1, 12), container="numpy", dtype="int
 _HIGH = 2**53
 
 BUGS = (
-    Bug(sum_with_nan, sum_without_nan, "not a number", _LISTS, "add-remove", ([_NAN], []), beyond=True),
-    Bug(mean_of_finite, mean_of_all, "not a number", _FILLED, "replace", ([1.0, _NAN], [0.0, _NAN]), beyond=True),
-    Bug(mean_of_answers, mean_of_all, "missing values", _MAYBE, "replace", ([1.0, None], [0.0, None])),
+    Bug(
+        sum_with_nan,
+        sum_without_nan,
+        "not a number",
+        _LISTS,
+        "add-remove",
+        ([_NAN], []),
+        beyond=True,
+    ),
+    Bug(
+        mean_of_finite,
+        mean_of_all,
+        "not a number",
+        _FILLED,
+        "replace",
+        ([1.0, _NAN], [0.0, _NAN]),
+        beyond=True,
+    ),
+    Bug(
+        mean_of_answers,
+        mean_of_all,
+        "missing values",
+        _MAYBE,
+        "replace",
+        ([1.0, None], [0.0, None]),
+    ),
     Bug(missing_counted, missing_with_noise, "missing values", _MAYBE, "replace", ([None], [0.0])),
-    Bug(squashed_sum, squashed_right, "infinities", _FILLED, "replace", ([_INF], [0.0]), beyond=True),
+    Bug(
+        squashed_sum, squashed_right, "infinities", _FILLED, "replace", ([_INF], [0.0]), beyond=True
+    ),
     Bug(angles, angles_right, "signed zero", _FILLED, "replace", ([-0.0], [0.0]), beyond=True),
-    Bug(trusting_sum, sum_without_nan, "outside of the bounds", _LISTS, "add-remove", ([9.0], []), beyond=True),
-    Bug(only_capped, sum_without_nan, "outside of the bounds", _LISTS, "add-remove", ([-9.0], []), beyond=True),
-    Bug(clipped_late, mean_of_all, "outside of the bounds", _FILLED, "replace", ([2.0, 0.0], [0.0, 0.0]), beyond=True),
+    Bug(
+        trusting_sum,
+        sum_without_nan,
+        "outside of the bounds",
+        _LISTS,
+        "add-remove",
+        ([9.0], []),
+        beyond=True,
+    ),
+    Bug(
+        only_capped,
+        sum_without_nan,
+        "outside of the bounds",
+        _LISTS,
+        "add-remove",
+        ([-9.0], []),
+        beyond=True,
+    ),
+    Bug(
+        clipped_late,
+        mean_of_all,
+        "outside of the bounds",
+        _FILLED,
+        "replace",
+        ([2.0, 0.0], [0.0, 0.0]),
+        beyond=True,
+    ),
     Bug(last_bin_open, four_bins, "at a bound", _LISTS, "replace", ([1.0], [0.0])),
     Bug(sum_of_logarithms, logarithms_right, "at a bound", _LISTS, "replace", ([0.0], [1.0])),
-    Bug(half_width, whole_width, "sensitivity", Records(Number(-1.0, 1.0), size=(1, 12)), "replace", ([-1.0], [1.0])),
+    Bug(
+        half_width,
+        whole_width,
+        "sensitivity",
+        Records(Number(-1.0, 1.0), size=(1, 12)),
+        "replace",
+        ([-1.0], [1.0]),
+    ),
     Bug(silent_when_empty, sum_without_nan, "empty data", _LISTS, "add-remove", ([0.0], [])),
     Bug(single_as_it_is, mean_of_all, "one record", _FILLED, "replace", ([0.0], [1.0])),
     Bug(public_size, private_size, "size", _FILLED, "add-remove", ([0.0, 0.0], [0.0])),
     Bug(size_reported, size_with_noise, "size", _LISTS, "add-remove", ([0.0], [])),
-    Bug(answers_one_by_one, answers_counted, "size", Records(Boolean()), "add-remove", ([False], [])),
+    Bug(
+        answers_one_by_one, answers_counted, "size", Records(Boolean()), "add-remove", ([False], [])
+    ),
     Bug(as_if_twelve, mean_of_all, "size", _FILLED, "replace", ([0.0], [1.0])),
-    Bug(exact_when_large, never_exact, "a branch without noise", _LISTS, "add-remove", ([0.0] * 8, [0.0] * 7)),
+    Bug(
+        exact_when_large,
+        never_exact,
+        "a branch without noise",
+        _LISTS,
+        "add-remove",
+        ([0.0] * 8, [0.0] * 7),
+    ),
     Bug(
         suppressed_when_small,
         suppressed_by_noise,
@@ -398,7 +474,14 @@ BUGS = (
     ),
     Bug(range_of_the_data, mean_of_all, "range of the data", _FILLED, "replace", ([0.0], [1.0])),
     Bug(edges_of_the_data, fixed_edges, "range of the data", _FILLED, "replace", ([0.0], [1.0])),
-    Bug(noise_in_proportion, sum_without_nan, "noise that vanishes", _LISTS, "replace", ([0.0], [1.0])),
+    Bug(
+        noise_in_proportion,
+        sum_without_nan,
+        "noise that vanishes",
+        _LISTS,
+        "replace",
+        ([0.0], [1.0]),
+    ),
     Bug(
         unanimous,
         share,
@@ -408,10 +491,38 @@ BUGS = (
         ([True, True, True], [True, True, False]),
     ),
     Bug(whole_noise, rounded_after, "rounding", _LISTS, "replace", ([0.5], [0.0])),
-    Bug(variance_too_calm, variance_right, "sensitivity", _FILLED, "replace", ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0])),
-    Bug(median_like_a_mean, median_right, "sensitivity", _FILLED, "replace", ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0])),
-    Bug(mean_of_different, mean_of_all, "duplicates", _FILLED, "replace", ([1.0, 1.0, 1.0], [0.0, 1.0, 1.0])),
-    Bug(from_the_first, from_the_middle, "order", _FILLED, "replace", ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])),
+    Bug(
+        variance_too_calm,
+        variance_right,
+        "sensitivity",
+        _FILLED,
+        "replace",
+        ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]),
+    ),
+    Bug(
+        median_like_a_mean,
+        median_right,
+        "sensitivity",
+        _FILLED,
+        "replace",
+        ([0.0, 0.0, 1.0], [0.0, 1.0, 1.0]),
+    ),
+    Bug(
+        mean_of_different,
+        mean_of_all,
+        "duplicates",
+        _FILLED,
+        "replace",
+        ([1.0, 1.0, 1.0], [0.0, 1.0, 1.0]),
+    ),
+    Bug(
+        from_the_first,
+        from_the_middle,
+        "order",
+        _FILLED,
+        "replace",
+        ([1.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+    ),
     Bug(
         rounded_count,
         whole_count,

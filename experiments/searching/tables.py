@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
-from epsilometer.inputs.domains import Boolean, Category, Date, Integer, Matrix, Number, Records, Table, Text
+from epsilometer.inputs.domains import (
+    Boolean,
+    Category,
+    Date,
+    Integer,
+    Matrix,
+    Number,
+    Records,
+    Table,
+    Text,
+)
 from epsilometer_experiments.searching.bug import Bug, Rng, counts, number
 
 _NAMES = ("a", "b", "c")
@@ -29,7 +39,10 @@ def present_names(data: Any, rng: Rng) -> dict[str, float]:
 
 def declared_names(data: Any, rng: Rng) -> dict[str, float]:
     """A replaced record moves two of the counts of the declared names by at most 1; others are not counted."""
-    return {name: count + rng.laplace(0.0, 2.0) for name, count in zip(_NAMES, counts(data, _NAMES), strict=True)}
+    return {
+        name: count + rng.laplace(0.0, 2.0)
+        for name, count in zip(_NAMES, counts(data, _NAMES), strict=True)
+    }
 
 
 def new_names_appended(data: Any, rng: Rng) -> dict[str, float]:
@@ -70,7 +83,10 @@ def groups_counted(data: Any, rng: Rng) -> dict[str, float]:
 
 def groups_with_noise(data: Any, rng: Rng) -> dict[str, float]:
     """A record added or removed moves both by at most 1; ε/2 each."""
-    return {"records": len(data) + rng.laplace(0.0, 2.0), "groups": len(set(map(repr, data))) + rng.laplace(0.0, 2.0)}
+    return {
+        "records": len(data) + rng.laplace(0.0, 2.0),
+        "groups": len(set(map(repr, data))) + rng.laplace(0.0, 2.0),
+    }
 
 
 def order_of_truth(data: Any, rng: Rng) -> list[tuple[str, float]]:
@@ -81,7 +97,10 @@ def order_of_truth(data: Any, rng: Rng) -> list[tuple[str, float]]:
 
 def order_of_noise(data: Any, rng: Rng) -> list[tuple[str, float]]:
     """Sorted by what is shown: the noisy counts of a histogram with a replaced record."""
-    noisy = [(name, count + rng.laplace(0.0, 2.0)) for name, count in zip(_NAMES, counts(data, _NAMES), strict=True)]
+    noisy = [
+        (name, count + rng.laplace(0.0, 2.0))
+        for name, count in zip(_NAMES, counts(data, _NAMES), strict=True)
+    ]
     return sorted(noisy, key=lambda each: -each[1])
 
 
@@ -105,20 +124,30 @@ def letters(data: Any, rng: Rng) -> float:
 
 def letters_right(data: Any, rng: Rng) -> float:
     """Each length is in [0, 8]."""
-    return sum(min(len(text), 8) if isinstance(text, str) else 0 for text in data) + rng.laplace(0.0, 8.0)
+    return sum(min(len(text), 8) if isinstance(text, str) else 0 for text in data) + rng.laplace(
+        0.0, 8.0
+    )
 
 
 def initials(data: Any, rng: Rng) -> dict[str, float]:
     """Whether texts begin with a vowel; the empty one begins with nothing, and gets a key of its own."""
-    kinds = Counter("empty" if not text else "vowel" if text[0].lower() in "aeiou" else "other" for text in data)
-    shown = {"vowel": kinds["vowel"] + rng.laplace(0.0, 2.0), "other": kinds["other"] + rng.laplace(0.0, 2.0)}
+    kinds = Counter(
+        "empty" if not text else "vowel" if text[0].lower() in "aeiou" else "other" for text in data
+    )
+    shown = {
+        "vowel": kinds["vowel"] + rng.laplace(0.0, 2.0),
+        "other": kinds["other"] + rng.laplace(0.0, 2.0),
+    }
     return {**shown, "empty": float(kinds["empty"])} if kinds["empty"] else shown
 
 
 def initials_right(data: Any, rng: Rng) -> dict[str, float]:
     """A replaced record moves two counts by 1."""
     vowels = sum(isinstance(text, str) and text[:1].lower() in tuple("aeiou") for text in data)
-    return {"vowel": vowels + rng.laplace(0.0, 2.0), "other": len(data) - vowels + rng.laplace(0.0, 2.0)}
+    return {
+        "vowel": vowels + rng.laplace(0.0, 2.0),
+        "other": len(data) - vowels + rng.laplace(0.0, 2.0),
+    }
 
 
 def years_since_1970(data: Any, rng: Rng) -> Any:
@@ -128,7 +157,9 @@ def years_since_1970(data: Any, rng: Rng) -> Any:
 
 def years_right(data: Any, rng: Rng) -> float:
     """Each is in [0, 55]."""
-    return sum(number(getattr(day, "year", 0) - 1970, 0.0, 55.0) for day in data) + rng.laplace(0.0, 55.0)
+    return sum(number(getattr(day, "year", 0) - 1970, 0.0, 55.0) for day in data) + rng.laplace(
+        0.0, 55.0
+    )
 
 
 def leap_days(data: Any, rng: Rng) -> Any:
@@ -175,7 +206,9 @@ def first_places(data: Any, rng: Rng) -> list[float]:
 
 def weights_that_meet(data: Any, rng: Rng) -> float:
     """Each of two weights was checked alone; together they make four."""
-    return sum((2.0 if row["old"] else 1.0) * (2.0 if row["ill"] else 1.0) for row in data) + rng.laplace(0.0, 2.0)
+    return sum(
+        (2.0 if row["old"] else 1.0) * (2.0 if row["ill"] else 1.0) for row in data
+    ) + rng.laplace(0.0, 2.0)
 
 
 def weights_capped(data: Any, rng: Rng) -> float:
@@ -186,12 +219,18 @@ def weights_capped(data: Any, rng: Rng) -> float:
 
 def a_budget_per_column(data: Any, rng: Rng) -> dict[str, float]:
     """Three sums, each with the whole ε."""
-    return {name: sum(number(row[name], 0.0, 1.0) for row in data) + rng.laplace() for name in ("x", "y", "z")}
+    return {
+        name: sum(number(row[name], 0.0, 1.0) for row in data) + rng.laplace()
+        for name in ("x", "y", "z")
+    }
 
 
 def a_shared_budget(data: Any, rng: Rng) -> dict[str, float]:
     """Three sums, each with a third of ε."""
-    return {name: sum(number(row[name], 0.0, 1.0) for row in data) + rng.laplace(0.0, 3.0) for name in ("x", "y", "z")}
+    return {
+        name: sum(number(row[name], 0.0, 1.0) for row in data) + rng.laplace(0.0, 3.0)
+        for name in ("x", "y", "z")
+    }
 
 
 def state_beside(data: Any, rng: Rng) -> dict[str, Any]:
@@ -209,21 +248,28 @@ def state_inside(data: Any, rng: Rng) -> dict[str, Any]:
 def no_weight_at_all(data: Any, rng: Rng) -> float:
     """A weighted mean; weights that are all zero divide by zero."""
     weights = [number(row["weight"], 0.0, 1.0) for row in data]
-    weighted = sum(weight * number(row["x"], 0.0, 1.0) for row, weight in zip(data, weights, strict=True))
+    weighted = sum(
+        weight * number(row["x"], 0.0, 1.0) for row, weight in zip(data, weights, strict=True)
+    )
     return weighted / sum(weights) + rng.laplace()
 
 
 def half_without_weight(data: Any, rng: Rng) -> float:
     """A weighted mean of numbers of [0, 1] is one, and so is a half."""
     weights = [number(row["weight"], 0.0, 1.0) for row in data]
-    weighted = sum(weight * number(row["x"], 0.0, 1.0) for row, weight in zip(data, weights, strict=True))
+    weighted = sum(
+        weight * number(row["x"], 0.0, 1.0) for row, weight in zip(data, weights, strict=True)
+    )
     return (weighted / sum(weights) if sum(weights) > 0.0 else 0.5) + rng.laplace()
 
 
 def groups_of_a_frame(data: Any, rng: Rng) -> dict[str, float]:
     """`value_counts` of a data frame has the values that are there."""
     present = data["place"].value_counts()
-    return {str(name): count + rng.laplace(0.0, 2.0) for name, count in zip(present.index, present, strict=True)}
+    return {
+        str(name): count + rng.laplace(0.0, 2.0)
+        for name, count in zip(present.index, present, strict=True)
+    }
 
 
 def places_of_a_frame(data: Any, rng: Rng) -> dict[str, float]:
@@ -243,8 +289,12 @@ def second_moments_right(data: Any, rng: Rng) -> list[float]:
 
 
 _WORDS = Records(Category(_NAMES), size=(1, 12))
-_SPENDING = Table({"uid": Category(("ann", "bob", "eve")), "spent": Number(0.0, 1.0)}, rows=(0, 12), user="uid")
-_VISITS = Table({"uid": Category(("ann", "bob", "eve")), "place": Category(_NAMES)}, rows=(0, 12), user="uid")
+_SPENDING = Table(
+    {"uid": Category(("ann", "bob", "eve")), "spent": Number(0.0, 1.0)}, rows=(0, 12), user="uid"
+)
+_VISITS = Table(
+    {"uid": Category(("ann", "bob", "eve")), "place": Category(_NAMES)}, rows=(0, 12), user="uid"
+)
 _PATIENTS = Table({"old": Boolean(), "ill": Boolean(), "age": Integer(0, 99)}, rows=(0, 12))
 _POINTS = Table({"x": Number(0.0, 1.0), "y": Number(0.0, 1.0), "z": Number(0.0, 1.0)}, rows=(1, 12))
 _WEIGHED = Table({"x": Number(0.0, 1.0), "weight": Number(0.0, 1.0)}, rows=(1, 12))
@@ -263,15 +313,59 @@ def _frame(*places: str) -> Any:
 
 BUGS = (
     Bug(present_names, declared_names, "vanishing names", _WORDS, "replace", (["a"], ["b"])),
-    Bug(new_names_appended, declared_names, "unseen names", _WORDS, "replace", (["d"], ["a"]), beyond=True),
-    Bug(winner_among_present, winner_among_declared, "vanishing names", _WORDS, "replace", (["a"], ["b"])),
-    Bug(zeros_suppressed, small_suppressed, "a branch without noise", _WORDS, "replace", (["a"], ["b"])),
-    Bug(groups_counted, groups_with_noise, "vanishing names", _WORDS, "add-remove", (["a", "b"], ["a"])),
+    Bug(
+        new_names_appended,
+        declared_names,
+        "unseen names",
+        _WORDS,
+        "replace",
+        (["d"], ["a"]),
+        beyond=True,
+    ),
+    Bug(
+        winner_among_present,
+        winner_among_declared,
+        "vanishing names",
+        _WORDS,
+        "replace",
+        (["a"], ["b"]),
+    ),
+    Bug(
+        zeros_suppressed,
+        small_suppressed,
+        "a branch without noise",
+        _WORDS,
+        "replace",
+        (["a"], ["b"]),
+    ),
+    Bug(
+        groups_counted,
+        groups_with_noise,
+        "vanishing names",
+        _WORDS,
+        "add-remove",
+        (["a", "b"], ["a"]),
+    ),
     Bug(order_of_truth, order_of_noise, "order", _WORDS, "replace", (["a"], ["b"])),
     Bug(self_join, keys_counted, "duplicates", _WORDS, "add-remove", (["a", "a"], ["a"])),
-    Bug(letters, letters_right, "length of texts", Records(Text(most=8)), "replace", (["x" * 99], [""]), beyond=True),
+    Bug(
+        letters,
+        letters_right,
+        "length of texts",
+        Records(Text(most=8)),
+        "replace",
+        (["x" * 99], [""]),
+        beyond=True,
+    ),
     Bug(initials, initials_right, "empty texts", Records(Text(most=8)), "replace", ([""], ["a"])),
-    Bug(years_since_1970, years_right, "dates", _DAYS, "replace", ([_OLD], [datetime.date(2024, 12, 31)])),
+    Bug(
+        years_since_1970,
+        years_right,
+        "dates",
+        _DAYS,
+        "replace",
+        ([_OLD], [datetime.date(2024, 12, 31)]),
+    ),
     Bug(leap_days, leap_days_right, "dates", _DAYS, "replace", ([_LEAP], [_OLD]), raises=True),
     Bug(
         rows_of_users,
@@ -281,7 +375,9 @@ BUGS = (
         "user",
         ([{"uid": "ann", "spent": 1.0}, {"uid": "ann", "spent": 1.0}], []),
     ),
-    Bug(places_of_users, first_places, "users with many rows", _VISITS, "user", ([_ANN, _ELSE], [])),
+    Bug(
+        places_of_users, first_places, "users with many rows", _VISITS, "user", ([_ANN, _ELSE], [])
+    ),
     Bug(
         weights_that_meet,
         weights_capped,
@@ -290,8 +386,17 @@ BUGS = (
         "add-remove",
         ([{"old": True, "ill": True, "age": 0}], []),
     ),
-    Bug(a_budget_per_column, a_shared_budget, "sensitivity", _POINTS, "replace", ([_FULL], [_NONE])),
-    Bug(state_beside, state_inside, "state beside the answer", _POINTS, "replace", ([_FULL], [_NONE])),
+    Bug(
+        a_budget_per_column, a_shared_budget, "sensitivity", _POINTS, "replace", ([_FULL], [_NONE])
+    ),
+    Bug(
+        state_beside,
+        state_inside,
+        "state beside the answer",
+        _POINTS,
+        "replace",
+        ([_FULL], [_NONE]),
+    ),
     Bug(
         no_weight_at_all,
         half_without_weight,
@@ -301,7 +406,14 @@ BUGS = (
         ([{"x": 0.0, "weight": 0.0}], [{"x": 0.0, "weight": 1.0}]),
         raises=True,
     ),
-    Bug(groups_of_a_frame, places_of_a_frame, "data frames", _FRAME, "replace", (_frame("a"), _frame("b"))),
+    Bug(
+        groups_of_a_frame,
+        places_of_a_frame,
+        "data frames",
+        _FRAME,
+        "replace",
+        (_frame("a"), _frame("b")),
+    ),
     Bug(
         second_moments,
         second_moments_right,

@@ -6,10 +6,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from epsilometer.errors import InputError
-from epsilometer_experiments.experiment import PROMISED, Case, Experiment, Numbers, Rate, Results, Settings
+from epsilometer_experiments.experiment import (
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Rate,
+    Results,
+    Settings,
+)
 from epsilometer_experiments.options import Option, whole
 from epsilometer_experiments.reporting import legend_below
-from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
+from epsilometer_experiments.self.measuring import (
+    CLAIM,
+    ENTRY,
+    METHOD,
+    entry_of,
+    measure_entry,
+    truth_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,8 +51,14 @@ def make_cases(settings: Settings) -> list[Case]:
 def _case(spec: str, settings: Settings) -> Case:
     truth = truth_of(entry_of(spec), settings["claim"])
     if truth is None:
-        raise InputError(f"entry={spec!r}: the truth of this notion is not known, so coverage cannot be counted")
-    return Case(spec, {"truth": truth, "samples": settings["samples"]}, {ABOVE: Rate(LEVEL, "≤", source=PROMISED)})
+        raise InputError(
+            f"entry={spec!r}: the truth of this notion is not known, so coverage cannot be counted"
+        )
+    return Case(
+        spec,
+        {"truth": truth, "samples": settings["samples"]},
+        {ABOVE: Rate(LEVEL, "≤", source=PROMISED)},
+    )
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:

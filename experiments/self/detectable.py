@@ -53,7 +53,11 @@ def _mu_of(epsilon: float) -> float:
     """The mean shift of unit Gaussian noise that has exactly this ε at δ."""
 
     def excess(mu: float) -> float:
-        return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu) - _DELTA)
+        return float(
+            norm.cdf(mu / 2 - epsilon / mu)
+            - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+            - _DELTA
+        )
 
     return float(brentq(excess, 1e-3, 40.0))
 
@@ -102,7 +106,11 @@ def stated(kind: str, n: int, looks: int) -> float:
     """The median of what some audits of a true claim state; NaN where most of them say nothing."""
     results = [_audit(kind, 1.0, n, 10_000 + seed) for seed in range(looks)]
     open_ones = [each for each in results if each.verdict is em.Verdict.NOT_REFUTED]
-    values = [each.detectable for each in open_ones if each.detectable is not None and math.isfinite(each.detectable)]
+    values = [
+        each.detectable
+        for each in open_ones
+        if each.detectable is not None and math.isfinite(each.detectable)
+    ]
     return float(np.median(values)) if 2 * len(values) > len(open_ones) else math.nan
 
 
@@ -122,7 +130,9 @@ EXPERIMENT = Experiment(
     cases=make_cases,
     run_once=run_once,
     options=(
-        Option("looks", "audits of a true claim per case, whose median statement is tried", 5, whole),
+        Option(
+            "looks", "audits of a true claim per case, whose median statement is tried", 5, whole
+        ),
         Option("sizes", "how many of the two sizes per kind", 2, whole),
     ),
     quick=Quick(runs=2, options={"looks": 1, "sizes": 1}),

@@ -15,7 +15,9 @@ from epsilometer_experiments.options import Option, words
 
 ENTRY = Option("entry", "zoo entries such as laplace?epsilon=.7, separated by commas", (), words)
 METHOD = Option("method", "a name of `epsilometer methods`", "auto")
-CLAIM = Option("claim", "the notion to measure, such as eps=1,order=2; by default each entry's own", "")
+CLAIM = Option(
+    "claim", "the notion to measure, such as eps=1,order=2; by default each entry's own", ""
+)
 
 
 def entry_of(spec: str) -> ZooEntry:
@@ -24,7 +26,9 @@ def entry_of(spec: str) -> ZooEntry:
     try:
         parameters = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError:
-        raise InputError(f"entry={spec!r} cannot be read: write it like laplace?epsilon=.7&sensitivity=2") from None
+        raise InputError(
+            f"entry={spec!r} cannot be read: write it like laplace?epsilon=.7&sensitivity=2"
+        ) from None
     return em.zoo.find(name, **parameters)
 
 
@@ -44,4 +48,6 @@ def measure_entry(spec: str, samples: int, seed: int, settings: Settings) -> flo
     """The certified lower bound of one measurement on the entry's worst pair."""
     entry = entry_of(spec)
     notion, fixed = notion_of(entry, settings["claim"])
-    return em.measure(entry, None, notion, samples=samples, seed=seed, method=settings["method"], **fixed).lower_bound
+    return em.measure(
+        entry, None, notion, samples=samples, seed=seed, method=settings["method"], **fixed
+    ).lower_bound

@@ -6,10 +6,26 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from epsilometer_experiments.experiment import BAR, EARLIER, Case, Experiment, Numbers, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    BAR,
+    EARLIER,
+    Case,
+    Experiment,
+    Numbers,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, wholes
 from epsilometer_experiments.reporting import legend_below
-from epsilometer_experiments.self.measuring import CLAIM, ENTRY, METHOD, entry_of, measure_entry, truth_of
+from epsilometer_experiments.self.measuring import (
+    CLAIM,
+    ENTRY,
+    METHOD,
+    entry_of,
+    measure_entry,
+    truth_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,9 +64,13 @@ def make_cases(settings: Settings) -> list[Case]:
     chosen: tuple[int, ...] = settings["samples"]
     if settings["entry"]:
         sizes = chosen or (DEFAULT_SAMPLES,)
-        return [_case(spec, n, _known(spec, n), settings) for spec in settings["entry"] for n in sizes]
+        return [
+            _case(spec, n, _known(spec, n), settings) for spec in settings["entry"] for n in sizes
+        ]
     if not chosen:
-        return [_case(spec, n, Target(least, "≥", source=BAR), settings) for spec, n, least in REQUIRED]
+        return [
+            _case(spec, n, Target(least, "≥", source=BAR), settings) for spec, n, least in REQUIRED
+        ]
     return [
         _case(spec, n, Target(means[n], source=EARLIER), settings)
         for spec, means in PROTOTYPE
@@ -60,15 +80,25 @@ def make_cases(settings: Settings) -> list[Case]:
 
 
 def _known(spec: str, samples: int) -> Target | None:
-    required = [Target(least, "≥", source=BAR) for entry, n, least in REQUIRED if (entry, n) == (spec, samples)]
+    required = [
+        Target(least, "≥", source=BAR)
+        for entry, n, least in REQUIRED
+        if (entry, n) == (spec, samples)
+    ]
     prototype = [
-        Target(means[samples], source=EARLIER) for entry, means in PROTOTYPE if entry == spec and samples in means
+        Target(means[samples], source=EARLIER)
+        for entry, means in PROTOTYPE
+        if entry == spec and samples in means
     ]
     return next(iter(required + prototype), None)
 
 
 def _case(spec: str, samples: int, target: Target | None, settings: Settings) -> Case:
-    parameters = {"entry": spec, "samples": samples, "truth": truth_of(entry_of(spec), settings["claim"])}
+    parameters = {
+        "entry": spec,
+        "samples": samples,
+        "truth": truth_of(entry_of(spec), settings["claim"]),
+    }
     # A known figure is one of pure ε.
     expected = {BOUND: target} if target and not settings["claim"] else {}
     return Case(f"{spec} n={samples}", parameters, expected)
@@ -76,7 +106,9 @@ def _case(spec: str, samples: int, target: Target | None, settings: Settings) ->
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """One certified bound."""
-    return {BOUND: measure_entry(case.parameters["entry"], case.parameters["samples"], seed, settings)}
+    return {
+        BOUND: measure_entry(case.parameters["entry"], case.parameters["samples"], seed, settings)
+    }
 
 
 def draw(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -88,11 +120,19 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     axes = figure.subplots()
     for place, (case, row) in enumerate(zip(results.cases, rows, strict=True)):
         unit = _unit(case.parameters["truth"], row.values)
-        axes.plot([value / unit for value in row.values], [place] * len(row.values), "|", color="C0", markersize=10)
+        axes.plot(
+            [value / unit for value in row.values],
+            [place] * len(row.values),
+            "|",
+            color="C0",
+            markersize=10,
+        )
         axes.plot(row.measured / unit, place, "o", color="C0", label="mean" if place == 0 else None)
         if row.target:
             label = "expected" if place == 0 else None
-            axes.plot(row.target.value / unit, place, "d", color="C3", fillstyle="none", label=label)
+            axes.plot(
+                row.target.value / unit, place, "d", color="C3", fillstyle="none", label=label
+            )
     axes.axvline(1, color="0.4", linestyle="--", label="truth (largest bound where it is infinite)")
     axes.set_yticks(range(len(rows)), [case.name for case in results.cases])
     axes.invert_yaxis()
@@ -113,6 +153,11 @@ EXPERIMENT = Experiment(
     runs=10,
     cases=make_cases,
     run_once=run_once,
-    options=(Option("samples", "draws per side, separated by commas; 1e4,1e6", (), wholes), ENTRY, METHOD, CLAIM),
+    options=(
+        Option("samples", "draws per side, separated by commas; 1e4,1e6", (), wholes),
+        ENTRY,
+        METHOD,
+        CLAIM,
+    ),
     draw=draw,
 )

@@ -14,7 +14,15 @@ import numpy as np
 
 import epsilometer as em
 from epsilometer.arrays import Floats
-from epsilometer_experiments.experiment import PROMISED, Case, Experiment, Numbers, Quick, Rate, Settings
+from epsilometer_experiments.experiment import (
+    PROMISED,
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Rate,
+    Settings,
+)
 from epsilometer_experiments.options import Option, wholes
 
 REFUTED = "share refuted"
@@ -73,7 +81,10 @@ def make_cases(settings: Settings) -> list[Case]:
     cases = []
     for n in settings["samples"]:
         for path in PATHS:
-            for sensitivity, claim, sides in ((0.0, 0.5, "equal sides"), (1.0, 1.0, "a tight claim")):
+            for sensitivity, claim, sides in (
+                (0.0, 0.5, "equal sides"),
+                (1.0, 1.0, "a tight claim"),
+            ):
                 for stop_early in (False, True):
                     about = {"path": path, "sensitivity": sensitivity, "claim": claim}
                     cases.append(_case(f"{path}, {sides}", n, stop_early, about))
@@ -86,17 +97,29 @@ def make_cases(settings: Settings) -> list[Case]:
 
 def _case(name: str, n: int, stop_early: bool, about: dict[str, object]) -> Case:
     full = f"{name}, n={n}{', early stop' if stop_early else ''}"
-    return Case(full, {**about, "n": n, "stop_early": stop_early}, {REFUTED: Rate(LEVEL, "≤", source=PROMISED)})
+    return Case(
+        full,
+        {**about, "n": n, "stop_early": stop_early},
+        {REFUTED: Rate(LEVEL, "≤", source=PROMISED)},
+    )
 
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """The verdict of one audit."""
     about = case.parameters
-    drifting = Drifting(about["path"], 2 * about["n"], about["sensitivity"]) if "path" in about else None
+    drifting = (
+        Drifting(about["path"], 2 * about["n"], about["sensitivity"]) if "path" in about else None
+    )
     mechanism = em.from_batch(drifting or LongNumbers(about["base"], about["scale"]))
-    claim, wants = em.PureDP(about["claim"]), {"samples": about["n"], "stop_early": about["stop_early"]}
+    claim, wants = (
+        em.PureDP(about["claim"]),
+        {"samples": about["n"], "stop_early": about["stop_early"]},
+    )
     result = em.audit(mechanism, em.Pair(0, 1), claim, seed=seed, **wants)
-    return {REFUTED: float(result.is_refuted), INCONCLUSIVE: float(result.verdict is em.Verdict.INCONCLUSIVE)}
+    return {
+        REFUTED: float(result.is_refuted),
+        INCONCLUSIVE: float(result.verdict is em.Verdict.INCONCLUSIVE),
+    }
 
 
 EXPERIMENT = Experiment(

@@ -46,7 +46,11 @@ def _events_of_cells(law: CellLaw) -> Events:
             order = np.argsort(np.log(q) - np.log(p), kind="stable")
         events = np.cumsum(p[order]), np.cumsum(q[order])
         # As many as needed, the rare ones included.
-        kept = np.unique(np.searchsorted(events[0], np.geomspace(1e-9, events[0][-1], _EVENTS)).clip(max=p.size - 1))
+        kept = np.unique(
+            np.searchsorted(events[0], np.geomspace(1e-9, events[0][-1], _EVENTS)).clip(
+                max=p.size - 1
+            )
+        )
         found.append((events[0][kept], events[1][kept]))
     return np.concatenate([p for p, _ in found]), np.concatenate([q for _, q in found])
 
@@ -54,7 +58,9 @@ def _events_of_cells(law: CellLaw) -> Events:
 def _events_of_curve(law: PairLaw) -> Events:
     """δ(t) = P(E) − e^t·Q(E) is greatest for the event at the level e^t, and its slope there is −e^t·Q(E)."""
     found = []
-    for t in np.linspace(_STEP, min(law.pure_epsilon() or 0.0, _FAR), _EVENTS // 10, endpoint=False):
+    for t in np.linspace(
+        _STEP, min(law.pure_epsilon() or 0.0, _FAR), _EVENTS // 10, endpoint=False
+    ):
         low, high = (float(law.delta(float(level)) or 0.0) for level in (t - _STEP, t + _STEP))
         q = max((low - high) / (2.0 * _STEP) * math.exp(-t), 0.0)
         p = 0.5 * (low + high) + math.exp(t) * q
@@ -65,7 +71,9 @@ def _events_of_curve(law: PairLaw) -> Events:
     return p, q
 
 
-def best_event(law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY) -> tuple[float, float] | None:
+def best_event(
+    law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY
+) -> tuple[float, float] | None:
     """(P(E), Q(E)) of the event that promises most with n draws per side; None where the law is not known."""
     events = best_events(law)
     if events is None:
@@ -74,14 +82,18 @@ def best_event(law: PairLaw, n: int, failure_probability: float = FAILURE_PROBAB
     return float(events[0][best]), float(events[1][best])
 
 
-def oracle_bound(law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY) -> float | None:
+def oracle_bound(
+    law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY
+) -> float | None:
     """The mean certified bound on ε from n draws per side of the best event."""
     event = best_event(law, n, failure_probability)
     return None if event is None else expected_bound(event[0], event[1], n, failure_probability)
 
 
 @lru_cache(maxsize=1024)
-def expected_bound(p: float, q: float, n: int, failure_probability: float = FAILURE_PROBABILITY) -> float:
+def expected_bound(
+    p: float, q: float, n: int, failure_probability: float = FAILURE_PROBABILITY
+) -> float:
     """The mean certified bound on ln(P(E)/Q(E)) from n draws per side.
 
     The bound is nearly linear in a standardised count, so three quantiles of each give its mean; rare counts are
@@ -89,7 +101,9 @@ def expected_bound(p: float, q: float, n: int, failure_probability: float = FAIL
     """
     sides = [_counts(chance, n) for chance in (p, q)]
     return sum(
-        a * b * epsilon_lower(Counts(x, n), Counts(y, n), failure_probability) for x, a in sides[0] for y, b in sides[1]
+        a * b * epsilon_lower(Counts(x, n), Counts(y, n), failure_probability)
+        for x, a in sides[0]
+        for y, b in sides[1]
     )
 
 

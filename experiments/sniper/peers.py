@@ -22,16 +22,28 @@ _HALVES = ([1.0] * 10, [2.0] * 5 + [0.0] * 5)
 _FIGURES: dict[str, tuple[Any, dict[str, tuple[float, float, float, float]]]] = {
     "laplace": (
         None,
-        {"0.2": (0.2, 0.171, 0.19, 0.194), "0.7": (0.7, 0.686, 0.68, 0.692), "1.5": (1.5, 1.459, _NONE, 1.487)},
+        {
+            "0.2": (0.2, 0.171, 0.19, 0.194),
+            "0.7": (0.7, 0.686, 0.68, 0.692),
+            "1.5": (1.5, 1.459, _NONE, 1.487),
+        },
     ),
     "report_noisy_max": (
         None,
-        {"0.2": (0.196, 0.131, 0.17, 0.175), "0.7": (0.693, 0.633, 0.68, 0.673), "1.5": (1.492, 1.448, 1.43, 1.461)},
+        {
+            "0.2": (0.196, 0.131, 0.17, 0.175),
+            "0.7": (0.693, 0.633, 0.68, 0.673),
+            "1.5": (1.492, 1.448, 1.43, 1.461),
+        },
     ),
     "noisy_max_value": (None, {"0.6": (0.6, 0.546, 0.53, 0.551), "1.5": (1.5, 1.421, 1.47, 1.452)}),
     "svt1": (
         _HALVES,
-        {"0.2": (0.177, 0.058, _NONE, 0.131), "0.7": (0.632, 0.589, 0.54, 0.560), "1.5": (1.383, 1.274, 1.24, 1.303)},
+        {
+            "0.2": (0.177, 0.058, _NONE, 0.131),
+            "0.7": (0.632, 0.589, 0.54, 0.560),
+            "1.5": (1.383, 1.274, 1.24, 1.303),
+        },
     ),
     "svt3": (
         _X_SHAPE,
@@ -43,7 +55,11 @@ _FIGURES: dict[str, tuple[Any, dict[str, tuple[float, float, float, float]]]] = 
     ),
     "svt4": (
         _X_SHAPE,
-        {"0.2": (0.343, 0.280, 0.22, 0.284), "0.7": (1.179, 1.142, 1.12, 1.117), "1.5": (2.416, 2.185, 2.37, 2.364)},
+        {
+            "0.2": (0.343, 0.280, 0.22, 0.284),
+            "0.7": (1.179, 1.142, 1.12, 1.117),
+            "1.5": (2.416, 2.185, 2.37, 2.364),
+        },
     ),
     "svt5": (
         _X_SHAPE,
@@ -55,7 +71,11 @@ _FIGURES: dict[str, tuple[Any, dict[str, tuple[float, float, float, float]]]] = 
     ),
     "svt6": (
         _X_SHAPE,
-        {"0.2": (0.828, 0.485, 0.42, 0.474), "0.7": (2.857, 1.695, 2.03, 2.074), "1.5": (5.905, 2.875, 4.24, 4.394)},
+        {
+            "0.2": (0.828, 0.485, 0.42, 0.474),
+            "0.7": (2.857, 1.695, 2.03, 2.074),
+            "1.5": (5.905, 2.875, 4.24, 4.394),
+        },
     ),
 }
 
@@ -73,9 +93,14 @@ def make_cases(settings: Settings) -> list[Case]:
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """Our bound beside theirs."""
     entry, draws = entry_of(case.name), settings["draws"]
-    found = em.measure(entry, case.parameters["pair"], em.PureDP, samples=draws, seed=seed, confidence=CONFIDENCE)
+    found = em.measure(
+        entry, case.parameters["pair"], em.PureDP, samples=draws, seed=seed, confidence=CONFIDENCE
+    )
     theirs = zip((TRUTH, SNIPER, STATDP, SIEGE), case.parameters["figures"], strict=True)
-    return {**{name: bound for name, bound in theirs if not math.isnan(bound)}, OURS: found.lower_bound}
+    return {
+        **{name: bound for name, bound in theirs if not math.isnan(bound)},
+        OURS: found.lower_bound,
+    }
 
 
 EXPERIMENT = Experiment(

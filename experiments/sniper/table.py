@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import epsilometer as em
 from epsilometer.zoo.sniper import SNIPER_NAMES
-from epsilometer_experiments.experiment import Case, Experiment, Numbers, Quick, Results, Settings, Target
+from epsilometer_experiments.experiment import (
+    Case,
+    Experiment,
+    Numbers,
+    Quick,
+    Results,
+    Settings,
+    Target,
+)
 from epsilometer_experiments.options import Option, whole, words
 from epsilometer_experiments.sniper.oracle import oracle_bound
 
@@ -50,7 +58,11 @@ def make_cases(settings: Settings) -> list[Case]:
     """Every mechanism, or the chosen ones."""
     chosen = settings["only"] or SNIPER_NAMES
     return [
-        Case(em.zoo.sniper(mechanism=name).name, {}, {SAME: Target(PUBLISHED[name], "≥", source=_SOURCE)})
+        Case(
+            em.zoo.sniper(mechanism=name).name,
+            {},
+            {SAME: Target(PUBLISHED[name], "≥", source=_SOURCE)},
+        )
         for name in chosen
     ]
 
@@ -65,11 +77,15 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
         if (bound := oracle_bound(entry.pair_law, n, FAILURE_PROBABILITY)) is not None
     }
     ours = {
-        name: em.measure(entry, None, em.PureDP, samples=n, seed=seed, confidence=CONFIDENCE).lower_bound
+        name: em.measure(
+            entry, None, em.PureDP, samples=n, seed=seed, confidence=CONFIDENCE
+        ).lower_bound
         for name, n in zip((TENTH, SAME), sizes.values(), strict=False)
     }
     found = {**oracles, THEIRS: PUBLISHED[case.name], **ours}
-    return {name: found[name] for name in (ORACLE, THEIRS, TENTH, SAME_ORACLE, SAME) if name in found}
+    return {
+        name: found[name] for name in (ORACLE, THEIRS, TENTH, SAME_ORACLE, SAME) if name in found
+    }
 
 
 def draw(results: Results) -> Iterator[tuple[str, Figure]]:
@@ -98,7 +114,12 @@ EXPERIMENT = Experiment(
     options=(
         Option("only", "mechanisms such as PrefixSum,Rappor; by default all", (), words),
         Option("draws", "draws per side that count as many", DRAWS, whole),
-        Option("same", "0 leaves out the audits with as many draws, which take most of the time", 1, int),
+        Option(
+            "same",
+            "0 leaves out the audits with as many draws, which take most of the time",
+            1,
+            int,
+        ),
     ),
     draw=draw,
     wide=True,

@@ -4,21 +4,23 @@
 
 The exit status is 0 if the result holds, 1 if it does not, and 2 if it cannot be checked.
 
-This is one file that needs nothing but Python's standard library and shares no code with what it checks.
-Copy it, read it, run it. It is written as an argument: every `check_…` function states in its docstring
-what it proves, and `verify`, near the end, calls them in the order in which a sceptic would ask.
+This is one file that needs nothing but Python's standard library and shares no code with what it
+checks. Copy it, read it, run it. It is written as an argument: every `check_…` function states in
+its docstring what it proves, and `verify`, near the end, calls them in the order in which a sceptic
+would ask.
 
-What is taken for granted: the operations + − × ÷ √ round correctly, and exp, log, lgamma and erfc are
-right to 12 digits. Binomial tails are sums of positive terms with bounded rounding or, where those would
-be too many, the inequalities of Zubkov and Serov. Suprema are bounded over intervals, never over points.
+What is taken for granted: the operations + − × ÷ √ round correctly, and exp, log, lgamma and erfc
+are right to 12 digits. Binomial tails are sums of positive terms with bounded rounding or, where
+those would be too many, the inequalities of Zubkov and Serov. Suprema are bounded over intervals,
+never over points.
 
 What is proved: the stored counts imply the stored bound at the stored confidence, if the draws were
-independent and what was counted was fixed before they were drawn. No file can show those two conditions.
-With `--recording` the event is counted again on the draws themselves.
+independent and what was counted was fixed before they were drawn. No file can show those two
+conditions. With `--recording` the event is counted again on the draws themselves.
 
 Contents: reading; binomial tails; the exact test; claims; findings; events; bands; batches of bets;
-Rényi bets; the document's agreement with itself; the budget; the p-value; recorded draws; what weakens
-the reading; the recount on a recording; the whole argument; the command line.
+Rényi bets; the document's agreement with itself; the budget; the p-value; recorded draws; what
+weakens the reading; the recount on a recording; the whole argument; the command line.
 """
 
 from __future__ import annotations
@@ -36,27 +38,30 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NoReturn
 
-# Relative error that bounds the rounding of sums of up to a million positive terms, and of 1 − p for up
-# to 10^10 trials. Every tail is multiplied by 1 + this.
+# Relative error that bounds the rounding of sums of up to a million positive terms, and of 1 − p
+# for up to 10^10 trials. Every tail is multiplied by 1 + this.
 _ROUNDING_OF_SUMS = 3e-6
 # Binomial weights below this fraction of the largest one are left out of sums.
 _NEGLIGIBLE_WEIGHT = 1e-35
 # All weights that were left out, together, have less probability than this.
 _LEFT_OUT = 1e-25
-# Binomials with a larger standard deviation are bounded by an inequality where sums would take too long.
+# Binomials with a larger standard deviation are bounded by an inequality where sums would take too
+# long.
 _WIDEST_SUM = 400.0
 # Blocks into which the counts of one side are gathered in sums over both sides.
 _BLOCKS = 1500
 # Intervals of the nuisance parameter with which a supremum begins.
 _FIRST_INTERVALS = 20
-# Halvings of intervals after which a supremum is content with a slightly coarser bound; after twice as
-# many it gives up.
+# Halvings of intervals after which a supremum is content with a slightly coarser bound; after twice
+# as many it gives up.
 _MOST_HALVINGS = 800
 # The largest number of trials for which the rounding of 1 − p stays within _ROUNDING_OF_SUMS.
 _MOST_TRIALS = 10**10
-# Fraction of a failure probability that buys a range for the nuisance parameter Q(E) (Berger and Boos).
+# Fraction of a failure probability that buys a range for the nuisance parameter Q(E) (Berger and
+# Boos).
 _NUISANCE_FRACTION = 1.0 / 50.0
-# By how much, relatively, coarse arithmetic here may raise the failure probability of an honest proof.
+# By how much, relatively, coarse arithmetic here may raise the failure probability of an honest
+# proof.
 _COARSENESS = 0.005
 # Relative difference below which two figures that should be equal are taken for equal.
 _SAME = 1e-5
@@ -81,7 +86,8 @@ class Check:
     Attributes:
         holds: True, False, or None if the result cannot be checked.
         reason: why, in one sentence.
-        confidence: the confidence that the checker itself vouches for; None unless the result holds.
+        confidence: the confidence that the checker itself vouches for; None unless the result
+            holds.
         steps: what was proved on the way.
     """
 
@@ -383,10 +389,11 @@ class Line:
     Attributes:
         slope: e^ε, for a claim of (ε, δ).
         shift: δ, for a claim of (ε, δ).
-        slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from the
-            counts; otherwise it is the other way round. It decides which counts are more extreme.
-        has_binomial_variance: whether the order of the counts takes the variance of the left count at
-            q = 0 for n·δ·(1 − δ) instead of n·δ.
+        slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from
+            the counts; otherwise it is the other way round. It decides which counts are more
+            extreme.
+        has_binomial_variance: whether the order of the counts takes the variance of the left count
+            at q = 0 for n·δ·(1 − δ) instead of n·δ.
     """
 
     slope: float
@@ -432,7 +439,8 @@ class RejectionRegion:
         self.q_range = q_range
         least_expected = m * q_range.low
         most_expected = m * q_range.high
-        # Beyond eleven standard deviations the counts have less probability than any sum can notice.
+        # Beyond eleven standard deviations the counts have less probability than any sum can
+        # notice.
         first = max(math.floor(least_expected - 11.0 * math.sqrt(least_expected)) - 8, 0)
         last = min(math.ceil(most_expected + 11.0 * math.sqrt(most_expected)) + 40, m)
         self.block_starts = range(first, last + 1, max((last - first) // _BLOCKS, 1))
@@ -448,8 +456,8 @@ class RejectionRegion:
     def probability(self, p: float, q: float) -> float:
         """A bound from above on the region's probability for X ~ Binomial(n, p), Y ~ Binomial(m, q).
 
-        By Abel's summation it is a sum of terms that are not negative: P(Y < start of block) times the
-        probability by which P(X ≥ needed) falls at that block.
+        By Abel's summation it is a sum of terms that are not negative: P(Y < start of block) times
+        the probability by which P(X ≥ needed) falls at that block.
         """
         x = BinomialTail(self.n, p, _WIDEST_SUM)
         misses_of_y = BinomialTail(self.m, 1.0 - q, _WIDEST_SUM)
@@ -466,7 +474,8 @@ class RejectionRegion:
     def greatest_probability(self, slope: float, shift: float, level: float) -> float:
         """A bound on the probability f(q) for p = slope·q + shift, over all q of the range.
 
-        It is as sharp as a comparison with the level needs. On an interval [a, b] of q two bounds hold:
+        It is as sharp as a comparison with the level needs. On an interval [a, b] of q two bounds
+        hold:
 
         - the corner: p at the top with q at the bottom, because f grows with p and falls with q;
         - the chord: max(f(a), f(b)) + (b − a)²/8·I with the greatest Fisher information I about q,
@@ -550,17 +559,19 @@ def failure_to_refute_line(
 ) -> float:
     """The failure probability at which the counts refute P(E) ≤ slope·Q(E) + shift.
 
-    It is the p-value of the exact unconditional test whose rejection region holds all counts at least as
-    extreme as these, plus what the range of Q(E) costs. What is refuted at a line is refuted at every
-    lower one. Which counts are more extreme depends only on what was fixed before the draws.
+    It is the p-value of the exact unconditional test whose rejection region holds all counts at
+    least as extreme as these, plus what the range of Q(E) costs. What is refuted at a line is
+    refuted at every lower one. Which counts are more extreme depends only on what was fixed before
+    the draws.
 
     Args:
         line: the hypothesis.
         above: counts of the event where it is likelier.
         below: counts where it is less likely.
-        failure: the failure probability of the test. It buys the range of Q(E), and the answer is sharp
-            where it is near.
-        order_failure: the failure probability that decided the order of the counts, if it is another one.
+        failure: the failure probability of the test. It buys the range of Q(E), and the answer is
+            sharp where it is near.
+        order_failure: the failure probability that decided the order of the counts, if it is
+            another one.
     """
     level = failure * (1.0 - _NUISANCE_FRACTION)
     order_level = level
@@ -595,8 +606,9 @@ def _threshold_by_score(
 ) -> Callable[[float], float] | None:
     """Counts ordered by their approximate score bound on the slope; None if these have no such bound.
 
-    With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift). Any z
-    that depends on nothing but shift and level gives regions that are nested in r, hence a sound order.
+    With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
+    Any z that depends on nothing but shift and level gives regions that are nested in r, hence a
+    sound order.
     """
     z = -_NORMAL.inv_cdf(level)
     if line.has_binomial_variance:
@@ -641,8 +653,8 @@ _PROBABILITIES = {"delta", "at_delta"}
 _NOTIONS_OF_LINES = ("pure", "approx", "approx-delta")
 # e^ε is not computed beyond this ε: no event that can be drawn makes a difference there.
 _LARGEST_EXPONENT = 700.0
-# Orders at which a zero-concentrated claim is evaluated: its value is a supremum over all orders, so
-# fewer orders can only make a bound look less proved than it is.
+# Orders at which a zero-concentrated claim is evaluated: its value is a supremum over all orders,
+# so fewer orders can only make a bound look less proved than it is.
 _ORDERS_OF_ZCDP = [1.0 + 10.0 ** (-3.0 + 7.0 * number / 159.0) for number in range(160)]
 
 
@@ -665,8 +677,8 @@ class Curve:
     def most_at(self, error: float) -> float:
         """The largest type-II error that the function behind these points can have.
 
-        A function is stored on its safe side, each point with the type-II error of the next one. So at
-        any error it is at most what is stored two places before, and at most 1 − error.
+        A function is stored on its safe side, each point with the type-II error of the next one. So
+        at any error it is at most what is stored two places before, and at most 1 − error.
         """
         place = max(bisect_right(self.type_one, error) - 2, 0)
         return min(self.type_two[place], 1.0 - error)
@@ -787,8 +799,8 @@ class CoinDivergence:
     def at(self, order: float) -> float:
         """The divergence of this order.
 
-        For small s the logarithm is that of a number near 1, from which p + (1 − p) = 1 is taken away
-        before rounding can hide the rest.
+        For small s the logarithm is that of a number near 1, from which p + (1 − p) = 1 is taken
+        away before rounding can hide the rest.
         """
         s = order - 1.0
         if s * self.largest_log_ratio <= 1.0:
@@ -943,10 +955,10 @@ class Proof:
 
     Attributes:
         failure: the failure probability at which they prove the bound.
-        refutes_claim: whether they refute the claim at the finding's own failure probability, if that is
-            clear; None where it is too close to call or was not looked at.
-        refutes_claim_at: whether they refute the claim at another failure probability; None where that is
-            not recomputed here.
+        refutes_claim: whether they refute the claim at the finding's own failure probability, if
+            that is clear; None where it is too close to call or was not looked at.
+        refutes_claim_at: whether they refute the claim at another failure probability; None where
+            that is not recomputed here.
     """
 
     failure: float
@@ -1024,8 +1036,9 @@ def _prove_by_claimed_line(finding: Finding) -> Proof:
     claimed = finding.claim.line_at(finding.claim.value, _has_binomial_variance(finding))
 
     def refutes_claim_at(failure: float) -> bool:
-        # The order of the counts is the one of the audit, whatever the failure probability. A p-value is
-        # by its nature at the edge of what is refuted; a little more makes the comparison easy.
+        # The order of the counts is the one of the audit, whatever the failure probability. A
+        # p-value is by its nature at the edge of what is refuted; a little more makes the
+        # comparison easy.
         slightly_more = failure * (1.0 + _COARSENESS)
         needed = failure_to_refute_line(
             claimed, finding.above, finding.below, slightly_more, finding.failure
@@ -1042,9 +1055,10 @@ def _prove_by_claimed_line(finding: Finding) -> Proof:
 def _clearly_refutes_more(finding: Finding) -> bool | None:
     """Whether a bound that does not refute the claim hides that the counts clearly do.
 
-    An audit looks for the largest bound with some patience only. So what counts as clear is a value well
-    above the claim: a quarter of the way to the value that the frequencies themselves suggest, and at
-    least 0.02.
+    An audit looks for the largest bound with some patience only. So what counts as clear is a value
+    well
+    above the claim: a quarter of the way to the value that the frequencies themselves suggest, and
+    at least 0.02.
     """
     claimed = finding.claim.value
     if finding.is_above_claim:
@@ -1076,7 +1090,8 @@ _PIECES_OF_LINE = 1024
 def _failure_of_stored_line(finding: Finding) -> float:
     """The failure probability of a bound on a curve, by the line that was stored with it.
 
-    A refuted line refutes all curves below it. On each interval of q the corner with the least p and the
+    A refuted line refutes all curves below it. On each interval of q the corner with the least p
+    and the
     greatest q is checked: values grow with p and fall with q, so no point of the line proves less.
     """
     line = _read_line(finding)
@@ -1152,8 +1167,8 @@ def _failure_of_two_limits(finding: Finding, above: Counts, below: Counts, share
         p = bound + 1.0 - type_two
         return max(failure_above(p), failure_below(q))
 
-    # Bisection over q for the place where both failures are equal; at each q the least p that the bound
-    # does not allow.
+    # Bisection over q for the place where both failures are equal; at each q the least p that the
+    # bound does not allow.
     low = below.frequency
     high = min(low + 12.0 * math.sqrt(low * (1.0 - low) / below.trials) + 100.0 / below.trials, 1.0)
     best = 1.0
@@ -1326,8 +1341,8 @@ def check_band_is_not_understated(finding: Finding, events: Sequence[BandEvent])
 # --------------------------------------------------------------------------------------------------
 # Batches of bets: audits that may stop at any time
 #
-# A wealth that starts at 1, is staked anew on every batch of draws, and has a mean of at most 1 whenever
-# the claim is true, ever reaches 1/f with a probability of at most f (Ville's inequality).
+# A wealth that starts at 1, is staked anew on every batch of draws, and has a mean of at most 1
+# whenever the claim is true, ever reaches 1/f with a probability of at most f (Ville's inequality).
 
 
 @dataclass(frozen=True)
@@ -1402,8 +1417,8 @@ def prove_by_bets(finding: Finding, document: Any) -> Proof:
 def check_bets_are_fair(bets: Sequence[Bet]) -> list[Batch]:
     """Proves that each batch was drawn once, and that no more than the whole wealth was staked on it.
 
-    Batches are numbered one after the other. The bets of a batch are about the same draws, so they have
-    the same numbers of trials, and their shares of the wealth sum to 1.
+    Batches are numbered one after the other. The bets of a batch are about the same draws, so they
+    have the same numbers of trials, and their shares of the wealth sum to 1.
     """
     batches: list[Batch] = []
     for bet in bets:
@@ -1452,8 +1467,8 @@ def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
     """Proves that the witness's counts are those of the first event in the last batches, on its side.
 
     Returns:
-        In how many batches the event was bet on. None, if events were chosen anew and time ran out before
-        their first batch was complete.
+        In how many batches the event was bet on. None, if events were chosen anew and time ran out
+        before their first batch was complete.
     """
     left = _NOTHING_COUNTED
     right = _NOTHING_COUNTED
@@ -1490,8 +1505,8 @@ def check_choices_of_events(finding: Finding, n_batches: int, n_of_witness: int)
 def check_anytime_limits(finding: Finding) -> None:
     """Proves that the limits of a sequential witness are those of its counts.
 
-    The events of the k-th choice may spend 6/(π·k)² of the failure probability, which sums to 1 over all
-    k, half of it on each limit.
+    The events of the k-th choice may spend 6/(π·k)² of the failure probability, which sums to 1
+    over all k, half of it on each limit.
     """
     assert finding.witness is not None
     choices = _whole(finding.details, "choices_of_events")
@@ -1655,10 +1670,10 @@ def _log_wealth_over_time(rung: Rung, batches: Sequence[Batch]) -> list[float]:
 def _log_payoff(rung: Rung, bet: Bet) -> float:
     """What a bet pays: the likelihood ratio of the guess to the nearest point (p0, q0) of a line.
 
-    With a = (p − p0)/(p0(1 − p0)) and b = (q − q0)/(q0(1 − q0)) of the guess, the mean of that ratio is at
-    most e^(n·a·(P − p0) + m·b·(Q − q0)). Below the line that is at most
-    e^((n·a·slope + m·b)·(Q − q0) + n·a·(slope·q0 + shift − p0)). At the nearest point the first bracket is
-    0; whatever rounding leaves of both is subtracted.
+    With a = (p − p0)/(p0(1 − p0)) and b = (q − q0)/(q0(1 − q0)) of the guess, the mean of that
+    ratio is at most e^(n·a·(P − p0) + m·b·(Q − q0)). Below the line that is at most e^((n·a·slope +
+    m·b)·(Q − q0) + n·a·(slope·q0 + shift − p0)). At the nearest point the first bracket is 0;
+    whatever rounding leaves of both is subtracted.
     """
     n = bet.above.trials
     m = bet.below.trials
@@ -1787,8 +1802,9 @@ class ScoreBet:
     def failure(self, divergence: float) -> float:
         """The failure probability at which the bet refutes a divergence: one over its wealth.
 
-        The wealth is ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) for the order α, the
-        stake λ, the score h, the divergence r and g = α/(α − 1). Its mean is at most 1 if the divergence
+        The wealth is ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) for the order α,
+        the stake λ, the score h, the divergence r and g = α/(α − 1). Its mean is at most 1 if the
+        divergence
         is at most r: by Hölder's inequality, the tangent of a convex power, and 1 + x ≤ e^x.
         """
         s = self.order - 1.0
@@ -1892,7 +1908,8 @@ def _divergence_of(finding: Finding, value: float, order: float) -> float:
 def _greatest_divergence(epsilon: float, order: float) -> float:
     """The greatest Rényi divergence under ε-privacy: that of randomized response.
 
-    It is (ln cosh((α − ½)ε) − ln cosh(ε/2))/(α − 1), for a small (α − 1)ε in a form that does not cancel.
+    It is (ln cosh((α − ½)ε) − ln cosh(ε/2))/(α − 1), for a small (α − 1)ε in a form that does not
+    cancel.
     """
     s = order - 1.0
     half = 0.5 * epsilon
@@ -1974,8 +1991,9 @@ def check_confidence(document: Any) -> None:
 def check_verdict(document: Any, first: Finding) -> None:
     """Proves that the verdict follows from claim, bound, guarantee and the health of the draws.
 
-    Untrusted draws and bounds without a guarantee decide nothing, not even about an event that always
-    happened for one input and never for the other. A measurement has no claim, and no verdict.
+    Untrusted draws and bounds without a guarantee decide nothing, not even about an event that
+    always happened for one input and never for the other. A measurement has no claim, and no
+    verdict.
     """
     is_trusted = not first.guarantee.startswith("none")
     for report in _list(document, "health"):
@@ -1997,8 +2015,8 @@ def check_verdict(document: Any, first: Finding) -> None:
 def check_detectable(document: Any, first: Finding) -> None:
     """Proves that the least detectable value is one that an audit with this verdict can state.
 
-    It is estimated by rehearsals, which are not repeated here. But no leak is refuted that the claim
-    allows, and what was refuted or only measured has no such value.
+    It is estimated by rehearsals, which are not repeated here. But no leak is refuted that the
+    claim allows, and what was refuted or only measured has no such value.
     """
     detectable = _get(document, "detectable")
     if detectable is None:
@@ -2101,8 +2119,8 @@ def check_ledger(
 ) -> None:
     """Proves that every certificate of a search was paid for, and all of them from one budget.
 
-    The ledger may name certificates without a finding: one beyond the domain is only remarked on, and
-    one that time cut off is paid for and never happened.
+    The ledger may name certificates without a finding: one beyond the domain is only remarked on,
+    and one that time cut off is paid for and never happened.
     """
     prices = []
     for entry in _list(first.details, "paid"):
@@ -2144,9 +2162,9 @@ def _is_price_of(cost: float, price: float, has_bits: bool) -> bool:
 def check_search_decided(document: Any, certified: Sequence[Finding], has_bits: bool) -> None:
     """Proves that the finding that decides is the one that should.
 
-    A search ends with the first certificate that refutes its claim. So no other finding does, and if
-    none refutes, the first one has the largest bound of those about the same claim. Each finding is
-    compared with its own claim; all are of one notion.
+    A search ends with the first certificate that refutes its claim. So no other finding does, and
+    if none refutes, the first one has the largest bound of those about the same claim. Each finding
+    is compared with its own claim; all are of one notion.
     """
     first = certified[0]
     others = certified[2:] if has_bits else certified[1:]
@@ -2206,8 +2224,8 @@ def _check_on_gaussian_curve(mu: float, epsilon: float, delta: float) -> None:
 def check_p_value(document: Any, first: Finding) -> None:
     """Proves that the p-value agrees with the verdict.
 
-    It is at most 1 − confidence exactly if the claim is refuted. Measurements and results that cannot be
-    trusted have none.
+    It is at most 1 − confidence exactly if the claim is refuted. Measurements and results that
+    cannot be trusted have none.
     """
     value = document.get("p_value")
     if value is None:
@@ -2233,9 +2251,9 @@ _CAREFUL_P_VALUE = 2.0
 def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None:
     """Proves that the p-value is one of these counts: they refute the claim at it, and not far below it.
 
-    A search pays several certificates from one failure probability: the p-value of the result is that of
-    its certificate, divided by the certificate's share. Not far below is asked of claims that are said not
-    to be refuted, unless the p-value is just on its side of 1 − confidence.
+    A search pays several certificates from one failure probability: the p-value of the result is
+    that of its certificate, divided by the certificate's share. Not far below is asked of claims
+    that are said not to be refuted, unless the p-value is just on its side of 1 − confidence.
     """
     if document.get("p_value") is None or proof.refutes_claim_at is None:
         return
@@ -2456,8 +2474,8 @@ class LastCells:
 def recount(document: Any, finding: Finding, path: Path) -> str:
     """Proves that the witness's event happened as often as stated in the draws that proved it.
 
-    Those are the rows which the result says proved, or all rows if it does not say; of them the last
-    ones of each input, as many as were counted.
+    Those are the rows which the result says proved, or all rows if it does not say; of them the
+    last ones of each input, as many as were counted.
     """
     if finding.witness is None:
         _cannot_check("there is no event to count again")
@@ -2530,7 +2548,8 @@ def _rows(block: Any) -> Iterable[Sequence[Any]]:
 def _column(data: Any) -> list[Any]:
     """The values of a column.
 
-    A name becomes a tuple, so that none passes for a number; all NaN become one, which equals itself.
+    A name becomes a tuple, so that none passes for a number; all NaN become one, which equals
+    itself.
     """
     if "labels" in data:
         labels = data["labels"]

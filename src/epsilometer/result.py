@@ -227,8 +227,8 @@ class OnRequest:
     def __init__(
         self,
         *,
-        detectable: float | None | Callable[[], float | None] = None,
-        p_value: float | None | Callable[[], float | None] = None,
+        detectable: float | Callable[[], float | None] | None = None,
+        p_value: float | Callable[[], float | None] | None = None,
         identity: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self._values: dict[str, Any] = {

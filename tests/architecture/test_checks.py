@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = re.findall(
-    r'^\t@echo "check: ([\w-]+)" && (.+)$', (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    r'^\t@echo "check: ([\w-]+)" && (.+)$',
+    (ROOT / "Makefile").read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
 
 
@@ -18,7 +20,9 @@ RECIPES = re.findall(
 def test_the_checkout_passes(name, recipe):
     pytest.importorskip(name.replace("-", ""))
     command = recipe.replace("$(VENV)/bin", str(Path(sys.executable).parent))
-    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 

@@ -109,7 +109,11 @@ def makes_a_generator(node):
         return function.id in MAKERS and function.id not in ONLY_OF
     if not isinstance(function, ast.Attribute) or function.attr not in MAKERS:
         return False
-    owner = function.value.attr if isinstance(function.value, ast.Attribute) else getattr(function.value, "id", "")
+    owner = (
+        function.value.attr
+        if isinstance(function.value, ast.Attribute)
+        else getattr(function.value, "id", "")
+    )
     return function.attr not in ONLY_OF or owner in ONLY_OF[function.attr]
 
 
@@ -127,24 +131,48 @@ def seeds_of(text, file):
                 found.append(Found(file, node.lineno, f"{name}({shown})"))
             for keyword in node.keywords:
                 is_none = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-                if keyword.arg in {"seed", "random_state"} and not is_none and is_constant(keyword.value, named):
-                    found.append(Found(file, keyword.value.lineno, f"{keyword.arg}={ast.unparse(keyword.value)}"))
+                if (
+                    keyword.arg in {"seed", "random_state"}
+                    and not is_none
+                    and is_constant(keyword.value, named)
+                ):
+                    found.append(
+                        Found(
+                            file,
+                            keyword.value.lineno,
+                            f"{keyword.arg}={ast.unparse(keyword.value)}",
+                        )
+                    )
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             arguments = node.args
             positional = [*arguments.posonlyargs, *arguments.args]
             defaults = list(
-                zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+                zip(
+                    positional[len(positional) - len(arguments.defaults) :],
+                    arguments.defaults,
+                    strict=True,
+                )
             )
-            defaults += [each for each in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if each[1]]
+            defaults += [
+                each
+                for each in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+                if each[1]
+            ]
             for argument, default in defaults:
                 is_none = isinstance(default, ast.Constant) and default.value is None
                 if argument.arg in SEEDS and not is_none and is_constant(default, named):
-                    found.append(Found(file, default.lineno, f"{argument.arg}={ast.unparse(default)}"))
+                    found.append(
+                        Found(file, default.lineno, f"{argument.arg}={ast.unparse(default)}")
+                    )
         elif isinstance(node, ast.ClassDef):
             for field in node.body:
-                is_seed = isinstance(field, ast.AnnAssign) and getattr(field.target, "id", "") in SEEDS
+                is_seed = (
+                    isinstance(field, ast.AnnAssign) and getattr(field.target, "id", "") in SEEDS
+                )
                 if is_seed and field.value is not None and is_constant(field.value, named):
-                    found.append(Found(file, field.lineno, f"{field.target.id}={ast.unparse(field.value)}"))
+                    found.append(
+                        Found(file, field.lineno, f"{field.target.id}={ast.unparse(field.value)}")
+                    )
     return found
 
 
@@ -170,7 +198,9 @@ def test_exceptions_are_still_there():
 
 
 def test_no_exception_is_about_a_published_procedure_or_a_bound():
-    assert not [key for key in ALLOWED if key.startswith(("epsilometer/methods/", "epsilometer/bounds/"))]
+    assert not [
+        key for key in ALLOWED if key.startswith(("epsilometer/methods/", "epsilometer/bounds/"))
+    ]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,16 @@ class Loaded(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(folder),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -46,13 +55,17 @@ def test_every_page_is_in_the_navigation(site):
 
 def test_every_page_is_in_one_of_the_four_folders():
     docs = ROOT / "docs"
-    folders = {path.relative_to(docs).parts[0] for path in docs.rglob("*.md") if path.parent != docs}
+    folders = {
+        path.relative_to(docs).parts[0] for path in docs.rglob("*.md") if path.parent != docs
+    }
     assert folders == {"tutorials", "how-to", "reference", "explanation"}
     assert {path.name for path in docs.glob("*.md")} == {"index.md", "architecture.md"}
 
 
 def test_the_search_prefers_tutorials_and_how_tos(site):
-    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))[
+        "docs"
+    ]
     boosts = {}
     for entry in entries:
         page = entry["location"].partition("#")[0]
@@ -62,18 +75,34 @@ def test_the_search_prefers_tutorials_and_how_tos(site):
     assert boosts["how-to"] == {2}
     assert boosts["reference"] == boosts["explanation"] == boosts["reference/api"] == {1}
     assert boosts["explanation/decisions"] == {0.5}
-    assert not any(folder.startswith("source") for folder in boosts), "pages of code are not searched"
+    assert not any(folder.startswith("source") for folder in boosts), (
+        "pages of code are not searched"
+    )
 
 
 def test_nothing_is_loaded_from_elsewhere(site):
     for page in site.rglob("*.html"):
         outside = [
-            each for each in Loaded(page.read_text(encoding="utf-8")).addresses if re.match(r"(https?:)?//", each)
+            each
+            for each in Loaded(page.read_text(encoding="utf-8")).addresses
+            if re.match(r"(https?:)?//", each)
         ]
         assert outside == [], page
 
 
 def test_the_reference_has_the_public_names(site):
-    text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference" / "api").glob("*.html"))
-    for name in ("audit", "measure", "compare", "replay", "PureDP", "AuditResult", "Pair", "from_batch", "InputError"):
+    text = "".join(
+        page.read_text(encoding="utf-8") for page in (site / "reference" / "api").glob("*.html")
+    )
+    for name in (
+        "audit",
+        "measure",
+        "compare",
+        "replay",
+        "PureDP",
+        "AuditResult",
+        "Pair",
+        "from_batch",
+        "InputError",
+    ):
         assert re.search(rf'id="epsilometer[a-z_.]*\.{name}"', text), name

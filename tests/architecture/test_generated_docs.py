@@ -20,10 +20,16 @@ def generate():
 
 
 def pages_with_places():
-    return [page for page in sorted(DOCS.rglob("*.md")) if "<!-- generated:" in page.read_text(encoding="utf-8")]
+    return [
+        page
+        for page in sorted(DOCS.rglob("*.md"))
+        if "<!-- generated:" in page.read_text(encoding="utf-8")
+    ]
 
 
-@pytest.mark.parametrize("page", pages_with_places(), ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize(
+    "page", pages_with_places(), ids=lambda page: page.relative_to(DOCS).as_posix()
+)
 def test_pages_are_up_to_date(generate, page):
     """If this fails: make figures."""
     text = page.read_text(encoding="utf-8")
@@ -40,7 +46,9 @@ def test_every_place_is_closed_and_every_text_is_used(generate):
 def test_quick_figures_are_what_is_measured_now(generate, name):
     """If this fails: make figures ARGS="--measure svt5 confidence", and look at what changed them."""
     stored = json.loads(generate.FIGURES.read_text(encoding="utf-8"))[name]
-    assert generate.MEASURED[name]()["lower_bound"] == pytest.approx(stored["lower_bound"], rel=1e-3)
+    assert generate.MEASURED[name]()["lower_bound"] == pytest.approx(
+        stored["lower_bound"], rel=1e-3
+    )
 
 
 def test_every_remark_on_draws_has_its_paragraph():
@@ -58,11 +66,17 @@ def test_the_notebook_runs(tmp_path):
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     notebook = nbformat.read(DOCS / "tutorials" / "five-minutes.ipynb", as_version=4)
-    assert all(not cell.get("outputs") for cell in notebook.cells), "stored without outputs: they would go stale"
-    client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}})
+    assert all(not cell.get("outputs") for cell in notebook.cells), (
+        "stored without outputs: they would go stale"
+    )
+    client = nbclient.NotebookClient(
+        notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+    )
     client.execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    pages = [output["data"]["text/html"] for output in shown if "text/html" in output.get("data", {})]
+    pages = [
+        output["data"]["text/html"] for output in shown if "text/html" in output.get("data", {})
+    ]
     assert any("refuted" in page.lower() for page in pages)
     assert (tmp_path / "report.html").is_file()
 

@@ -11,7 +11,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "epsilometer"
 # Each of these costs more to load than everything that an audit of numbers needs.
-SLOW = ["scipy.stats", "matplotlib", "sklearn", "pandas", "typer", "rich", "joblib", "jinja2", "pydantic"]
+SLOW = [
+    "scipy.stats",
+    "matplotlib",
+    "sklearn",
+    "pandas",
+    "typer",
+    "rich",
+    "joblib",
+    "jinja2",
+    "pydantic",
+]
 
 
 def kernel_files() -> list[Path]:
@@ -27,7 +37,9 @@ def imported_packages(source: str) -> set[str]:
     return {name.partition(".")[0] for name in plain + from_}
 
 
-@pytest.mark.parametrize("path", kernel_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+@pytest.mark.parametrize(
+    "path", kernel_files(), ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
 def test_trusted_kernel_needs_numpy_and_scipy_only(path):
     foreign = imported_packages(path.read_text(encoding="utf-8")) - set(sys.stdlib_module_names)
     assert foreign <= {"epsilometer", "numpy", "scipy"}
@@ -49,9 +61,23 @@ def test_an_audit_loads_only_what_it_needs():
         "import epsilometer as em\n"
         "em.audit(lambda x, rng: x + rng.laplace(), (0, 1), em.PureDP(1), samples=200, seed=0, progress=False)"
     )
-    rooms = ("inputs.finders", "inputs.domains", "mechanisms.recordings", "storage.journal", "methods.published", "cli")
-    unneeded = [f"epsilometer.{room}" for room in (*rooms, "auditing.search", "auditing.sequential", "report.html")]
-    assert [name for name in [*unneeded, "scipy.stats", "scipy.optimize", "matplotlib"] if name in loaded] == []
+    rooms = (
+        "inputs.finders",
+        "inputs.domains",
+        "mechanisms.recordings",
+        "storage.journal",
+        "methods.published",
+        "cli",
+    )
+    unneeded = [
+        f"epsilometer.{room}"
+        for room in (*rooms, "auditing.search", "auditing.sequential", "report.html")
+    ]
+    assert [
+        name
+        for name in [*unneeded, "scipy.stats", "scipy.optimize", "matplotlib"]
+        if name in loaded
+    ] == []
 
 
 def test_the_version_loads_next_to_nothing():
@@ -63,7 +89,9 @@ def test_the_version_loads_next_to_nothing():
 
 
 # The conformance suites unpickle what they have just pickled themselves: workers do the same with proposals.
-AT_WORK = sorted(path for path in PACKAGE.rglob("*.py") if "testing" not in path.relative_to(PACKAGE).parts)
+AT_WORK = sorted(
+    path for path in PACKAGE.rglob("*.py") if "testing" not in path.relative_to(PACKAGE).parts
+)
 
 
 # Work that we have packed ourselves, in the worker that runs it, and its answer: a worker runs our code anyway.
@@ -73,8 +101,27 @@ TRAVELLING = {PACKAGE / "engine" / "task_serialization.py", PACKAGE / "engine" /
 @pytest.mark.parametrize("path", AT_WORK, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_nothing_foreign_is_executed(path):
     """What a file or a mechanism gives us is data, never code: no eval, no unpickling, no shell."""
-    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
-    names = {ast.unparse(call.func) for call in calls} - ({"pickle.loads"} if path in TRAVELLING else set())
-    assert not names & {"eval", "exec", "os.system", "pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load"}
-    switches = [keyword for call in calls for keyword in call.keywords if keyword.arg in {"shell", "allow_pickle"}]
+    calls = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
+    names = {ast.unparse(call.func) for call in calls} - (
+        {"pickle.loads"} if path in TRAVELLING else set()
+    )
+    assert not names & {
+        "eval",
+        "exec",
+        "os.system",
+        "pickle.load",
+        "pickle.loads",
+        "pickle.Unpickler",
+        "joblib.load",
+    }
+    switches = [
+        keyword
+        for call in calls
+        for keyword in call.keywords
+        if keyword.arg in {"shell", "allow_pickle"}
+    ]
     assert {ast.unparse(keyword.value) for keyword in switches} <= {"False"}

@@ -43,13 +43,25 @@ def test_what_is_skipped(tmp_path):
     (tmp_path / "requirements").mkdir()
     shutil.copy(ROOT / "requirements" / "dev.in", tmp_path / "requirements")
     declared = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    there = declared.replace("[project.optional-dependencies]", '[project.optional-dependencies]\npresent = ["pytest"]')
+    there = declared.replace(
+        "[project.optional-dependencies]", '[project.optional-dependencies]\npresent = ["pytest"]'
+    )
     (tmp_path / "pyproject.toml").write_text(there, encoding="utf-8")
     conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     (tmp_path / "tests" / "conftest.py").write_text(HIDE + conftest, encoding="utf-8")
     for name, text in TESTS.items():
         (tmp_path / "tests" / name).write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "pythonpath=", "tests"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "pythonpath=",
+        "tests",
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 failed, 3 skipped" in done.stdout, done.stdout + done.stderr
     assert "needs the extra search, which is not installed" in done.stdout

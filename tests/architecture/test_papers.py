@@ -9,7 +9,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "reference" / "papers.md").read_text(encoding="utf-8")
 # At least as many as an independent reader counted in the four papers.
 _LEAST = 178
-STATES = ("equal", "deviates: ", "not run: ", "notation: ", "a proof; ", "a step of a proof; ", "shown for ", "n as ")
+STATES = (
+    "equal",
+    "deviates: ",
+    "not run: ",
+    "notation: ",
+    "a proof; ",
+    "a step of a proof; ",
+    "shown for ",
+    "n as ",
+)
 
 
 def rows():
@@ -38,7 +47,9 @@ def test_what_is_named_exists(row):
     assert names
     for name in names:
         path, _, function = name.partition("::")
-        assert re.search(rf"^ *def {function}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), name
+        assert re.search(
+            rf"^ *def {function}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE
+        ), name
     assert state.startswith(STATES)
     assert state == "equal" or len(state) > len("deviates: ") + 10, "a deviation needs its reason"
 

@@ -9,15 +9,41 @@ import epsilometer as em
 FUNCTIONS = ["audit", "measure", "compare", "replay", "verify", "from_callable", "from_batch"]
 CLAIMS = ["PureDP", "ApproxDP", "RenyiDP", "ZCDP", "GaussianDP", "TradeOffDP"]
 TYPES = ["Pair", "Verdict", "AuditResult"]
-ERRORS = ["EpsilometerError", "MechanismError", "InputError", "MissingExtraError", "PrivacyViolation"]
+ERRORS = [
+    "EpsilometerError",
+    "MechanismError",
+    "InputError",
+    "MissingExtraError",
+    "PrivacyViolation",
+]
 ZOO = [
-    *("laplace", "gaussian", "geometric", "randomized_response", "exponential", "report_noisy_max", "noisy_histogram"),
-    *("svt1", "svt2", "svt3", "svt4", "svt5", "svt6", "numerical_svt", "propose_test_release", "clamped_laplace"),
+    *(
+        "laplace",
+        "gaussian",
+        "geometric",
+        "randomized_response",
+        "exponential",
+        "report_noisy_max",
+        "noisy_histogram",
+    ),
+    *(
+        "svt1",
+        "svt2",
+        "svt3",
+        "svt4",
+        "svt5",
+        "svt6",
+        "numerical_svt",
+        "propose_test_release",
+        "clamped_laplace",
+    ),
     "dp_mean",
 ]
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLAIMS, *TYPES, *ERRORS, "zoo", "domains", "finders"])
+@pytest.mark.parametrize(
+    "name", [*FUNCTIONS, *CLAIMS, *TYPES, *ERRORS, "zoo", "domains", "finders"]
+)
 def test_name_is_public(name):
     assert name in em.__all__
     assert name in dir(em)

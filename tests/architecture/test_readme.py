@@ -22,7 +22,9 @@ INSTALLED = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("P
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -36,7 +38,9 @@ def page_id(page: Path) -> str:
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    return set(
+        re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
 
 
 # One program runs several pages: most of the time of a page of its own would be spent on starting Python.
@@ -62,7 +66,9 @@ def test_python_blocks_run(group, tmp_path):
 
 
 def run_as_a_reader(command: list[str]) -> int:
-    done = subprocess.run(command, env=os.environ | {"PATH": INSTALLED}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=os.environ | {"PATH": INSTALLED}, capture_output=True, text=True, check=False
+    )
     assert "Traceback" not in done.stderr
     return done.returncode
 
@@ -75,7 +81,9 @@ def test_commands_run(page, tmp_path, monkeypatch):
     """
     monkeypatch.chdir(tmp_path)
     for command in commands(page):
-        assert command[0] in {"make", "epsilometer"}, f"not ours to run, mark the block as text: {command}"
+        assert command[0] in {"make", "epsilometer"}, (
+            f"not ours to run, mark the block as text: {command}"
+        )
         if command[0] == "make":
             assert set(command[1:]) <= make_targets(), command
             continue

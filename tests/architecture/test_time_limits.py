@@ -30,8 +30,20 @@ def test_is_well():
 def run(folder, *options, deaf):
     shutil.copy(ROOT / "tests" / "conftest.py", folder / "conftest.py")
     (folder / "test_some.py").write_text(TESTS.replace("DEAF", str(deaf)), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "--rootdir", folder, folder, *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ})
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        ROOT / "pyproject.toml",
+        "--rootdir",
+        folder,
+        folder,
+        *options,
+    ]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ}
+    )
 
 
 @pytest.mark.parametrize("processes", ["0", "2"])

@@ -90,7 +90,9 @@ class TestTrees(OfVectors):
 class TestPolynomialsOfColumns(OfVectors):
     @pytest.fixture
     def method(self):
-        return find_method("renyi-variational", renyi_variational.Options(family="chebyshev", order=2.0))
+        return find_method(
+            "renyi-variational", renyi_variational.Options(family="chebyshev", order=2.0)
+        )
 
 
 class TestKernelOfVectors(OfVectors):
@@ -116,4 +118,6 @@ class TestNetwork(OfVectors):
 
     @pytest.fixture
     def method(self):
-        return find_method("renyi-variational", renyi_variational.Options(family="network", steps=150))
+        return find_method(
+            "renyi-variational", renyi_variational.Options(family="network", steps=150)
+        )

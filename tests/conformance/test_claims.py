@@ -4,7 +4,16 @@ from statistics import NormalDist
 
 import pytest
 
-from epsilometer.claims import NOTIONS, ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    NOTIONS,
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.testing import ClaimConformance
 
 NORMAL = NormalDist()

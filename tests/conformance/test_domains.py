@@ -10,21 +10,30 @@ from epsilometer.testing import DomainConformance
 
 
 class TestNumber(DomainConformance):
-    @pytest.fixture(params=[domains.Number(0, 1), domains.Number(-5.0, 5.0, sensitivity=1.0)], ids=repr)
+    @pytest.fixture(
+        params=[domains.Number(0, 1), domains.Number(-5.0, 5.0, sensitivity=1.0)], ids=repr
+    )
     def domain(self, request):
         return request.param
 
 
 class TestInteger(DomainConformance):
     @pytest.fixture(
-        params=[domains.Integer(0, 1), domains.Integer(-3, 3), domains.Integer(0, 1000, sensitivity=2)], ids=repr
+        params=[
+            domains.Integer(0, 1),
+            domains.Integer(-3, 3),
+            domains.Integer(0, 1000, sensitivity=2),
+        ],
+        ids=repr,
     )
     def domain(self, request):
         return request.param
 
 
 class TestCategory(DomainConformance):
-    @pytest.fixture(params=[domains.Category(["yes", "no"]), domains.Category([None, 1, "a"])], ids=repr)
+    @pytest.fixture(
+        params=[domains.Category(["yes", "no"]), domains.Category([None, 1, "a"])], ids=repr
+    )
     def domain(self, request):
         return request.param
 
@@ -60,8 +69,12 @@ class TestQueries(DomainConformance):
 class TestTable(DomainConformance):
     @pytest.fixture(
         params=[
-            domains.Table({"age": domains.Integer(0, 99), "ill": domains.Category([True, False])}, rows=3),
-            domains.Table({"always": domains.Category(["x"]), "sum": domains.Number(0.0, 10.0)}, rows=1),
+            domains.Table(
+                {"age": domains.Integer(0, 99), "ill": domains.Category([True, False])}, rows=3
+            ),
+            domains.Table(
+                {"always": domains.Category(["x"]), "sum": domains.Number(0.0, 10.0)}, rows=1
+            ),
         ],
         ids=["two columns", "one column can change"],
     )
@@ -69,7 +82,11 @@ class TestTable(DomainConformance):
         return request.param
 
 
-NUMBER, AGE, COLOUR = domains.Number(0, 1), domains.Integer(0, 99), domains.Category(["red", "green"])
+NUMBER, AGE, COLOUR = (
+    domains.Number(0, 1),
+    domains.Integer(0, 99),
+    domains.Category(["red", "green"]),
+)
 MIXED = {
     "uid": domains.Integer(1, 3),
     "sum": NUMBER,
@@ -84,7 +101,14 @@ class TestValues(DomainConformance):
     points = 100
 
     @pytest.fixture(
-        params=[domains.Boolean(), domains.Text(), domains.Text(1), domains.Date(), domains.Optional(NUMBER)], ids=repr
+        params=[
+            domains.Boolean(),
+            domains.Text(),
+            domains.Text(1),
+            domains.Date(),
+            domains.Optional(NUMBER),
+        ],
+        ids=repr,
     )
     def domain(self, request):
         return request.param
@@ -116,7 +140,9 @@ class TestTables(DomainConformance):
         params=[
             domains.Table(MIXED, user="uid"),
             domains.Table({"uid": AGE, "sum": NUMBER}, rows=(0, 4), container="pandas", user="uid"),
-            domains.Table({"uid": AGE, "ill": domains.Boolean(), "name": domains.Text(2)}, container="polars"),
+            domains.Table(
+                {"uid": AGE, "ill": domains.Boolean(), "name": domains.Text(2)}, container="polars"
+            ),
             domains.Table({"a": NUMBER, "b": AGE}, rows=(1, 3), container="numpy"),
             domains.Table({"a": AGE, "b": AGE}, rows=3, container="numpy", dtype="int32"),
             domains.Matrix((0, 5), 2, 0, 1),

@@ -36,7 +36,10 @@ ROWS = em.Pair(["Ada", "Grace"], ["Ada"])
 
 
 def test_examples_are_short():
-    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in EXAMPLES.rglob("*.py")}
+    lengths = {
+        path.name: len(path.read_text(encoding="utf-8").splitlines())
+        for path in EXAMPLES.rglob("*.py")
+    }
     assert {name: n for name, n in lengths.items() if n >= 50} == {}
 
 
@@ -63,13 +66,20 @@ class TestKolmogorovSmirnov(MethodConformance):
     def test_it_refutes_a_wrong_claim(self, method, jobs):
         """The true ε is 2; the bound is 1.81 with a standard error of about 0.03."""
         result = em.audit(
-            em.zoo.laplace(epsilon=2.0), claim=em.PureDP(1.0), samples=20_000, seed=0, method=method, jobs=jobs
+            em.zoo.laplace(epsilon=2.0),
+            claim=em.PureDP(1.0),
+            samples=20_000,
+            seed=0,
+            method=method,
+            jobs=jobs,
         )
         assert result.verdict is em.Verdict.REFUTED
         assert 1.5 < result.lower_bound <= 2.0
 
     def test_it_does_not_refute_a_true_one(self, method):
-        result = em.audit(em.zoo.laplace(epsilon=1.0), samples=20_000, seed=0, method=method, confidence=SURE)
+        result = em.audit(
+            em.zoo.laplace(epsilon=1.0), samples=20_000, seed=0, method=method, confidence=SURE
+        )
         assert result.verdict is em.Verdict.NOT_REFUTED
 
     def test_an_interrupted_audit_goes_on(self, method, tmp_path):
@@ -86,7 +96,9 @@ class TestKolmogorovSmirnov(MethodConformance):
     def test_it_chooses_among_pairs(self, method):
         """The second pair leaks twice as much."""
         mechanism = em.zoo.laplace(epsilon=1.0).mechanism
-        result = em.measure(mechanism, [(0.0, 1.0), (0.0, 2.0)], em.PureDP, samples=20_000, seed=0, method=method)
+        result = em.measure(
+            mechanism, [(0.0, 1.0), (0.0, 2.0)], em.PureDP, samples=20_000, seed=0, method=method
+        )
         assert result.lower_bound > 1.2
 
 
@@ -94,7 +106,11 @@ class Plain:
     """A proposal that has the names of the contract and no base class."""
 
     def __init__(self, proposal):
-        self.predicted, self.tally, self.certify = proposal.predicted, proposal.tally, proposal.certify
+        self.predicted, self.tally, self.certify = (
+            proposal.predicted,
+            proposal.tally,
+            proposal.certify,
+        )
 
 
 class PlainMethod:
@@ -120,7 +136,8 @@ class TestWithoutBaseClasses(MethodConformance):
     def test_it_finds_the_same(self, method):
         settings = {"claim": em.PureDP(1.0), "samples": 20_000, "seed": 0}
         found = [
-            em.audit(em.zoo.laplace(epsilon=2.0), method=each, **settings) for each in (method, KolmogorovSmirnov())
+            em.audit(em.zoo.laplace(epsilon=2.0), method=each, **settings)
+            for each in (method, KolmogorovSmirnov())
         ]
         assert found[0].findings[0].to_dict() == found[1].findings[0].to_dict()
         assert found[0].settings["method"] == "plain"
@@ -138,7 +155,9 @@ class TestQuickEvents(MethodConformance):
         return QuickEvents()
 
     def test_it_learns_from_few_draws(self, method):
-        result = em.audit(em.zoo.laplace(epsilon=2.0), claim=em.PureDP(1.0), samples=20_000, seed=0, method=method)
+        result = em.audit(
+            em.zoo.laplace(epsilon=2.0), claim=em.PureDP(1.0), samples=20_000, seed=0, method=method
+        )
         assert result.verdict is em.Verdict.REFUTED
         assert result.witness.left_counts.trials == 19_000
 
@@ -160,7 +179,9 @@ class TestQueueMechanism(MechanismConformance):
     @pytest.mark.parametrize("jobs", [1, 2])
     def test_it_is_audited(self, jobs):
         """The true ε is 2; the bound is 1.85 with a standard error of about 0.06."""
-        result = em.audit(QueueMechanism(noisy_count), ROWS, em.PureDP(1.0), samples=5_000, seed=0, jobs=jobs)
+        result = em.audit(
+            QueueMechanism(noisy_count), ROWS, em.PureDP(1.0), samples=5_000, seed=0, jobs=jobs
+        )
         assert result.verdict is em.Verdict.REFUTED
         assert result.samples_used == (5_000, 5_000)
 
@@ -171,8 +192,13 @@ class TestQueueMechanism(MechanismConformance):
             free.wait()
 
         try:
-            with pytest.raises(em.MechanismError, match=r"hang behind a queue gave no output within timeout=0\.05 s"):
-                em.audit(QueueMechanism(hang, timeout=0.05), ROWS, em.PureDP(1.0), samples=100, seed=0)
+            with pytest.raises(
+                em.MechanismError,
+                match=r"hang behind a queue gave no output within timeout=0\.05 s",
+            ):
+                em.audit(
+                    QueueMechanism(hang, timeout=0.05), ROWS, em.PureDP(1.0), samples=100, seed=0
+                )
         finally:
             free.set()
 
@@ -201,7 +227,9 @@ class TestTotalVariation(ClaimConformance):
 
     def test_a_wrong_claim_is_refuted_and_its_result_is_stored(self):
         """The bound is 0.36 with a standard error of about 0.006."""
-        result = em.audit(em.zoo.laplace(epsilon=1.0), claim=TotalVariation(0.2), samples=20_000, seed=0)
+        result = em.audit(
+            em.zoo.laplace(epsilon=1.0), claim=TotalVariation(0.2), samples=20_000, seed=0
+        )
         assert result.verdict is em.Verdict.REFUTED
         assert 0.3 < result.lower_bound <= TRUE_TAU
         again = em.AuditResult.from_json(result.to_json())
@@ -210,23 +238,31 @@ class TestTotalVariation(ClaimConformance):
 
     def test_a_true_claim_is_not_refuted(self):
         laplace = em.zoo.laplace(epsilon=1.0)
-        result = em.audit(laplace, claim=TotalVariation(TRUE_TAU), samples=20_000, seed=0, confidence=SURE)
+        result = em.audit(
+            laplace, claim=TotalVariation(TRUE_TAU), samples=20_000, seed=0, confidence=SURE
+        )
         assert result.verdict is em.Verdict.NOT_REFUTED
 
     def test_it_can_be_measured_stopped_early_and_replayed(self):
         laplace = em.zoo.laplace(epsilon=1.0)
         assert em.measure(laplace, notion=TotalVariation, samples=20_000, seed=0).lower_bound > 0.3
-        early = em.audit(laplace, claim=TotalVariation(0.2), samples=20_000, seed=0, stop_early=True)
+        early = em.audit(
+            laplace, claim=TotalVariation(0.2), samples=20_000, seed=0, stop_early=True
+        )
         assert early.verdict is em.Verdict.REFUTED
         assert em.replay(early, laplace, samples=20_000, seed=1).lower_bound > 0.2
 
     def test_who_does_not_know_it_is_told(self, tmp_path):
         """A result names its notion, not the module: it must have been imported."""
         path = tmp_path / "result.json"
-        result = em.audit(em.zoo.laplace(epsilon=1.0), claim=TotalVariation(0.2), samples=1_000, seed=0)
+        result = em.audit(
+            em.zoo.laplace(epsilon=1.0), claim=TotalVariation(0.2), samples=1_000, seed=0
+        )
         path.write_text(result.to_json(), encoding="utf-8")
         read = "import sys, epsilometer as em; em.AuditResult.from_json(open(sys.argv[1], encoding='utf-8').read())"
-        done = subprocess.run([sys.executable, "-c", read, path], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", read, path], capture_output=True, text=True, check=False
+        )
         assert "InputError" in done.stderr
         assert "total-variation" in done.stderr
 
@@ -278,7 +314,9 @@ class TestGridOfCounts(FinderConformance):
             return [count + rng.laplace() for count in counts]
 
         finder = GridOfCounts(3, largest=4, trials=100, samples=500)
-        result = em.audit(noisy_counts, finder, em.PureDP(1.0), samples=2_000, seed=0, confidence=SURE)
+        result = em.audit(
+            noisy_counts, finder, em.PureDP(1.0), samples=2_000, seed=0, confidence=SURE
+        )
         assert result.verdict is em.Verdict.NOT_REFUTED
         assert result.findings[0].details["tried"]["looks"] == 100
 
@@ -288,7 +326,13 @@ class TestGridOfCounts(FinderConformance):
         whole = em.audit(threshold_release, finder, em.PureDP(1.0), **settings)
         settings["checkpoint"] = tmp_path / "search.checkpoint"
         with pytest.raises(KeyboardInterrupt):
-            em.audit(threshold_release, finder, em.PureDP(1.0), progress=Interruption(after=4_000), **settings)
+            em.audit(
+                threshold_release,
+                finder,
+                em.PureDP(1.0),
+                progress=Interruption(after=4_000),
+                **settings,
+            )
         resumed = em.audit(threshold_release, finder, em.PureDP(1.0), **settings)
         assert resumed.findings[0].to_dict() == whole.findings[0].to_dict()
         assert resumed.samples_used == whole.samples_used
@@ -302,6 +346,8 @@ class TestVisits(DomainConformance):
     def test_a_leak_is_found_in_it(self):
         """The true ε is 2 on every pair whose last visit is at night: one trial of four, and the pairs are fixed."""
         finder = em.finders.Random(Visits(3), trials=20, samples=2_000)
-        result = em.audit(em.from_batch(night_visits), finder, em.PureDP(1.0), samples=20_000, seed=0)
+        result = em.audit(
+            em.from_batch(night_visits), finder, em.PureDP(1.0), samples=20_000, seed=0
+        )
         assert result.verdict is em.Verdict.REFUTED
         assert result.witness.pair.left[-1] < 360

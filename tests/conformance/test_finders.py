@@ -6,7 +6,9 @@ from epsilometer import Pair, domains, finders
 from epsilometer.testing import FinderConformance
 from epsilometer.testing.plugins import are_neighbours
 
-TABLE = domains.Table({"age": domains.Integer(0, 99), "ill": domains.Category([True, False])}, rows=2)
+TABLE = domains.Table(
+    {"age": domains.Integer(0, 99), "ill": domains.Category([True, False])}, rows=2
+)
 SPACES = {
     "vector": (domains.Vector(3), "replace"),
     "queries": (domains.Queries(3, whole=True), "l1"),
@@ -44,7 +46,9 @@ class TestPatterns(FinderConformance):
 
 
 RECORDS = domains.Records(domains.Number(0, 1), size=(0, 3))
-PEOPLE = domains.Table({"uid": domains.Integer(1, 2), "x": domains.Optional(domains.Text(2))}, user="uid")
+PEOPLE = domains.Table(
+    {"uid": domains.Integer(1, 2), "x": domains.Optional(domains.Text(2))}, user="uid"
+)
 
 
 class TestSearch(FinderConformance):
@@ -76,9 +80,14 @@ class TestSearch(FinderConformance):
 
 
 def test_search_says_whether_a_pair_is_within_the_domain():
-    finder, seen = finders.Search(RECORDS, "add-remove", beyond=True, trials=300), {True: 0, False: 0}
+    finder, seen = (
+        finders.Search(RECORDS, "add-remove", beyond=True, trials=300),
+        {True: 0, False: 0},
+    )
     while (pair := finder.ask()) is not None:
-        inside = all(isinstance(value, float) and 0.0 <= value <= 1.0 for value in (*pair.left, *pair.right))
+        inside = all(
+            isinstance(value, float) and 0.0 <= value <= 1.0 for value in (*pair.left, *pair.right)
+        )
         assert pair.within is inside
         assert pair.note
         seen[inside] += 1

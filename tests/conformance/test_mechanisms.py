@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from epsilometer import from_batch, from_callable, zoo
-from epsilometer.testing import Coin, MechanismConformance, constant, frozen_seed, hostile, serially_correlated
+from epsilometer.testing import (
+    Coin,
+    MechanismConformance,
+    constant,
+    frozen_seed,
+    hostile,
+    serially_correlated,
+)
 
 
 def noisy(dataset, rng):
@@ -40,7 +47,10 @@ CASES = {
     "frozen seed": (frozen_seed(), 1.0),
     "serially correlated": (serially_correlated(), 1.0),
     "hostile": (hostile(), 1.0),
-} | {f"zoo:{name}": (zoo.find(name).mechanism, zoo.find(name).worst_pair.left) for name in zoo.names()}
+} | {
+    f"zoo:{name}": (zoo.find(name).mechanism, zoo.find(name).worst_pair.left)
+    for name in zoo.names()
+}
 
 
 class TestOurMechanisms(MechanismConformance):

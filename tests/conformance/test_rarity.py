@@ -28,7 +28,8 @@ def test_ends():
 
 
 @pytest.mark.parametrize(
-    "arguments", [(-1, 10, 0.1), (11, 10, 0.1), (0, 0, 0.1), (1, 10, 1.5), (1, 10, -0.1), (1, 10, 0.1, 0.0)]
+    "arguments",
+    [(-1, 10, 0.1), (11, 10, 0.1), (0, 0, 0.1), (1, 10, 1.5), (1, 10, -0.1), (1, 10, 0.1, 0.0)],
 )
 def test_nonsense(arguments):
     with pytest.raises(InputError):

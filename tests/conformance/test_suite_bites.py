@@ -111,7 +111,10 @@ class TakesTheBetterHalf(Keeping):
     def certify(self, left, right, pair, failure_probability):
         n = min(len(left), len(right))
         halves = [(0, n // 2), (n // 2, n)]
-        found = [self.again(some(left, *cut), some(right, *cut), pair, failure_probability) for cut in halves]
+        found = [
+            self.again(some(left, *cut), some(right, *cut), pair, failure_probability)
+            for cut in halves
+        ]
         return replace(best(found), witness=None)
 
 
@@ -119,22 +122,32 @@ class TakesTheBestOfEight(Keeping):
     def certify(self, left, right, pair, failure_probability):
         n = min(len(left), len(right))
         windows = [(k * n // 16, k * n // 16 + n // 2) for k in range(8)]
-        found = [self.again(some(left, *cut), some(right, *cut), pair, failure_probability) for cut in windows]
+        found = [
+            self.again(some(left, *cut), some(right, *cut), pair, failure_probability)
+            for cut in windows
+        ]
         return replace(best(found), witness=None)
 
 
 class StopsWhenItLooksGood(Keeping):
     def certify(self, left, right, pair, failure_probability):
         n = min(len(left), len(right))
-        found = [self.again(some(left, 0, k), some(right, 0, k), pair, failure_probability) for k in range(4, n + 1, 4)]
-        return replace(best([*found, self.again(left, right, pair, failure_probability)]), witness=None)
+        found = [
+            self.again(some(left, 0, k), some(right, 0, k), pair, failure_probability)
+            for k in range(4, n + 1, 4)
+        ]
+        return replace(
+            best([*found, self.again(left, right, pair, failure_probability)]), witness=None
+        )
 
 
 class ChoosesItsDirection(Wrapped):
     def certify(self, left, right, pair, failure_probability):
         candidate = self.inner.candidate
         turned = replace(self.inner, candidate=replace(candidate, flipped=not candidate.flipped))
-        found = [each.certify(left, right, pair, failure_probability) for each in (self.inner, turned)]
+        found = [
+            each.certify(left, right, pair, failure_probability) for each in (self.inner, turned)
+        ]
         return best(found)
 
 
@@ -181,7 +194,10 @@ class CountsFewerTrials(Wrapped):
     """Forgets one in five of the draws that missed."""
 
     def certify(self, left, right, pair, failure_probability):
-        sides = [Counts(each.hits, each.trials - (each.trials - each.hits) // 5) for each in (left, right)]
+        sides = [
+            Counts(each.hits, each.trials - (each.trials - each.hits) // 5)
+            for each in (left, right)
+        ]
         return self.inner.certify(*sides, pair, failure_probability)
 
 
@@ -198,7 +214,9 @@ class DropsWhatDoesNotFit(Keeping):
 
 class LearnsAndProvesOnTheSame(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        return self.inner.certify(left + self.own[0], right + self.own[1], pair, failure_probability)
+        return self.inner.certify(
+            left + self.own[0], right + self.own[1], pair, failure_probability
+        )
 
 
 class ProvesOnTrainingDraws(Wrapped):
@@ -219,7 +237,10 @@ class AddsATenthOfItsHopes(Wrapped):
 class MeetsItsHopesHalfway(Wrapped):
     def certify(self, left, right, pair, failure_probability):
         finding = self.inner.certify(left, right, pair, failure_probability)
-        return replace(finding, lower_bound=max(finding.lower_bound, (finding.lower_bound + self.predicted) / 2))
+        return replace(
+            finding,
+            lower_bound=max(finding.lower_bound, (finding.lower_bound + self.predicted) / 2),
+        )
 
 
 class NeverSaysNothing(Wrapped):
@@ -229,7 +250,9 @@ class NeverSaysNothing(Wrapped):
 
 
 def estimate(claim, above, below):
-    return claim.least_value(above.share, max(below.share, 1e-3)) if above.share > below.share else 0.0
+    return (
+        claim.least_value(above.share, max(below.share, 1e-3)) if above.share > below.share else 0.0
+    )
 
 
 class Estimates(Wrapped):
@@ -246,7 +269,9 @@ class ApproximatesByNormalLaws(Wrapped):
         p, q = (each.share for each in (above, below))
         p_lower = max(p - z * math.sqrt(p * (1 - p) / above.trials), 0.0)
         q_upper = min(q + z * math.sqrt(q * (1 - q) / below.trials), 1.0)
-        value = self.task.claim.least_value(p_lower, max(q_upper, 1e-6)) if p_lower > q_upper else 0.0
+        value = (
+            self.task.claim.least_value(p_lower, max(q_upper, 1e-6)) if p_lower > q_upper else 0.0
+        )
         return Finding("mine", value, "exact", 1.0 - failure_probability, None, self.task.claim)
 
 
@@ -254,7 +279,9 @@ class RemembersProofs(Wrapped):
     """Adds up what it was ever given to prove."""
 
     def certify(self, left, right, pair, failure_probability):
-        self.own = (self.own[0] + left, self.own[1] + right) if hasattr(self, "began") else (left, right)
+        self.own = (
+            (self.own[0] + left, self.own[1] + right) if hasattr(self, "began") else (left, right)
+        )
         self.began = True
         return self.inner.certify(*self.own, pair, failure_probability)
 
@@ -325,7 +352,9 @@ class ChangesOutputs(Wrapped):
 
 class KnowsNoNumber(Wrapped):
     def certify(self, left, right, pair, failure_probability):
-        return replace(self.inner.certify(left, right, pair, failure_probability), lower_bound=math.nan)
+        return replace(
+            self.inner.certify(left, right, pair, failure_probability), lower_bound=math.nan
+        )
 
 
 class KnowsNoEnd(Wrapped):
@@ -337,7 +366,9 @@ class KnowsNoEnd(Wrapped):
 class ShowsOtherCounts(Wrapped):
     def certify(self, left, right, pair, failure_probability):
         finding = self.inner.certify(left, right, pair, failure_probability)
-        return replace(finding, witness=replace(finding.witness, left_counts=right, right_counts=left))
+        return replace(
+            finding, witness=replace(finding.witness, left_counts=right, right_counts=left)
+        )
 
 
 class StaysAtHome(Wrapped):
@@ -395,14 +426,18 @@ class Suite(MethodConformance):
     claims = (PureDP(0.5),)
 
 
-@pytest.mark.parametrize(("made_of", "test"), WRONG.items(), ids=lambda each: getattr(each, "__name__", None))
+@pytest.mark.parametrize(
+    ("made_of", "test"), WRONG.items(), ids=lambda each: getattr(each, "__name__", None)
+)
 def test_wrong_methods_are_turned_down(made_of, test):
     with pytest.raises(AssertionError, match=r"\w+ \w+"):
         getattr(Suite(), test)(Method(made_of))
 
 
 def test_a_memory_of_earlier_audits_is_noticed():
-    with pytest.raises(AssertionError, match="the second audit of the same draws finds something else"):
+    with pytest.raises(
+        AssertionError, match="the second audit of the same draws finds something else"
+    ):
         Suite().test_a_used_method_is_as_good_as_new(RemembersAudits())
 
 

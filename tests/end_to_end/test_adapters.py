@@ -29,7 +29,9 @@ def make_laplace():
     import opendp.prelude as own
 
     own.enable_features("contrib")
-    return own.m.make_laplace(own.atom_domain(T=float, nan=False), own.absolute_distance(T=float), scale=1.0)
+    return own.m.make_laplace(
+        own.atom_domain(T=float, nan=False), own.absolute_distance(T=float), scale=1.0
+    )
 
 
 def test_a_measurement_claims_by_its_privacy_map():
@@ -54,16 +56,24 @@ def test_all_kinds_of_privacy_maps():
     assert as_mechanism(dp.c.make_fix_delta(profile, 1e-6)).promise(pair) == em.ApproxDP(
         profile.map(1.0).epsilon(1e-6), 1e-6
     )
-    assert em.from_opendp(profile, delta=1e-5).promise(pair) == em.ApproxDP(profile.map(1.0).epsilon(1e-5), 1e-5)
+    assert em.from_opendp(profile, delta=1e-5).promise(pair) == em.ApproxDP(
+        profile.map(1.0).epsilon(1e-5), 1e-5
+    )
     with pytest.raises(
-        em.InputError, match=r"SmoothedMaxDivergence, which is not a claim by itself; give em\.from_opendp"
+        em.InputError,
+        match=r"SmoothedMaxDivergence, which is not a claim by itself; give em\.from_opendp",
     ):
         as_mechanism(profile).promise(pair)
-    assert em.audit(gaussian, pair[0], samples=2000, confidence=SURE, seed=0).verdict is em.Verdict.NOT_REFUTED
+    assert (
+        em.audit(gaussian, pair[0], samples=2000, confidence=SURE, seed=0).verdict
+        is em.Verdict.NOT_REFUTED
+    )
 
 
 def test_all_kinds_of_metrics():
-    vector = dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float), scale=1.0)
+    vector = dp.m.make_laplace(
+        dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float), scale=1.0
+    )
     assert as_mechanism(vector).promise([em.Pair([0.0, 0.0], [1.0, -0.5])]) == em.PureDP(1.5)
     coin = dp.m.make_randomized_response_bool(prob=0.75)
     assert as_mechanism(coin).promise([em.Pair(True, False)]).epsilon == pytest.approx(np.log(3))
@@ -92,12 +102,16 @@ def test_measurements_with_workers():
         "r = em.audit(em.from_opendp(make), em.Pair(0.0, 1.0), samples=1000, confidence=1 - 1e-9, jobs=2)\n"
         "print(r.verdict, r.claim)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "not refuted PureDP(epsilon=1.0)\n", done.stderr
 
 
 def test_an_input_that_a_measurement_refuses():
-    with pytest.raises(em.MechanismError, match=r"OpenDP measurement .* raised .* on the input '[xy]'"):
+    with pytest.raises(
+        em.MechanismError, match=r"OpenDP measurement .* raised .* on the input '[xy]'"
+    ):
         em.audit(make_laplace(), em.Pair("x", "y"), em.PureDP(1.0), samples=100)
 
 
@@ -113,7 +127,11 @@ def test_a_diffprivlib_mechanism_claims_by_its_epsilon(jobs):
 
 def test_other_diffprivlib_mechanisms():
     for owner, pair, claim in [
-        (dpl.GaussianAnalytic(epsilon=1.0, delta=1e-3, sensitivity=1), em.Pair(0, 1), em.ApproxDP(1.0, 1e-3)),
+        (
+            dpl.GaussianAnalytic(epsilon=1.0, delta=1e-3, sensitivity=1),
+            em.Pair(0, 1),
+            em.ApproxDP(1.0, 1e-3),
+        ),
         (dpl.Geometric(epsilon=1.0), em.Pair(0, 1), em.PureDP(1.0)),
         (dpl.Binary(epsilon=1.0, value0="no", value1="yes"), em.Pair("no", "yes"), em.PureDP(1.0)),
     ]:
@@ -128,14 +146,17 @@ def test_a_wrong_claim_about_diffprivlib_is_refuted():
 
 def test_inputs_beyond_the_sensitivity_are_not_blamed_on_the_mechanism():
     with pytest.raises(
-        em.InputError, match="2 apart, but diffprivlib Laplace only makes a promise up to sensitivity=1"
+        em.InputError,
+        match="2 apart, but diffprivlib Laplace only makes a promise up to sensitivity=1",
     ):
         em.audit(dpl.Laplace(epsilon=1.0, sensitivity=1), em.Pair(0, 2), samples=100)
 
 
 def test_mechanisms_with_the_dataset_inside_are_refused():
     owner = dpl.Exponential(epsilon=1.0, sensitivity=1, utility=[0.0, 1.0])
-    with pytest.raises(em.InputError, match=r"give a function of it instead: lambda utility: Exponential"):
+    with pytest.raises(
+        em.InputError, match=r"give a function of it instead: lambda utility: Exponential"
+    ):
         em.audit(owner, em.Pair([0, 1], [1, 0]), em.PureDP(1.0))
 
 

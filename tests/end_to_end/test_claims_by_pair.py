@@ -33,7 +33,9 @@ def vectors(metric):
 
 
 def bounded_sum(metric):
-    rows = dp.vector_domain(dp.atom_domain((0, 5)), size=3 if metric == dp.change_one_distance() else None)
+    rows = dp.vector_domain(
+        dp.atom_domain((0, 5)), size=3 if metric == dp.change_one_distance() else None
+    )
     return (rows, metric) >> dp.t.then_sum() >> dp.m.then_laplace(5.0)
 
 
@@ -46,24 +48,50 @@ VECTOR = em.domains.Vector(2, low=0.0, high=4.0)
 LIST = em.domains.Records(em.domains.Integer(0, 5), (1, 4))
 # Correct measurements, with searches over pairs at many distances. Under a claim for the distance 1 most are accused.
 CORRECT = {
-    "Laplace, numbers": (lambda: dp.m.make_laplace(*reals(), scale=1.0), em.domains.Number(0, 10), None),
-    "Gauss, numbers": (lambda: dp.m.make_gaussian(*reals(), scale=1.0), em.domains.Number(0, 4), None),
-    "Laplace, integers": (lambda: dp.m.make_laplace(*integers(), scale=1.0), em.domains.Integer(0, 8), None),
-    "geometric": (lambda: dp.m.make_geometric(*integers(), scale=1.0), em.domains.Integer(0, 8), None),
-    "discrete Gauss": (lambda: dp.m.make_gaussian(*integers(), scale=1.0), em.domains.Integer(0, 4), None),
+    "Laplace, numbers": (
+        lambda: dp.m.make_laplace(*reals(), scale=1.0),
+        em.domains.Number(0, 10),
+        None,
+    ),
+    "Gauss, numbers": (
+        lambda: dp.m.make_gaussian(*reals(), scale=1.0),
+        em.domains.Number(0, 4),
+        None,
+    ),
+    "Laplace, integers": (
+        lambda: dp.m.make_laplace(*integers(), scale=1.0),
+        em.domains.Integer(0, 8),
+        None,
+    ),
+    "geometric": (
+        lambda: dp.m.make_geometric(*integers(), scale=1.0),
+        em.domains.Integer(0, 8),
+        None,
+    ),
+    "discrete Gauss": (
+        lambda: dp.m.make_gaussian(*integers(), scale=1.0),
+        em.domains.Integer(0, 4),
+        None,
+    ),
     "Laplace, vectors, linf": (
         lambda: dp.m.make_laplace(*vectors(dp.l1_distance(T=float)), scale=1.0),
         VECTOR,
         "linf",
     ),
-    "Laplace, vectors, l1": (lambda: dp.m.make_laplace(*vectors(dp.l1_distance(T=float)), scale=1.0), VECTOR, "l1"),
+    "Laplace, vectors, l1": (
+        lambda: dp.m.make_laplace(*vectors(dp.l1_distance(T=float)), scale=1.0),
+        VECTOR,
+        "l1",
+    ),
     "Gauss, vectors, linf": (
         lambda: dp.m.make_gaussian(*vectors(dp.l2_distance(T=float)), scale=1.0),
         VECTOR,
         "linf",
     ),
     "noisy maximum, linf": (
-        lambda: dp.m.make_noisy_max(*vectors(dp.linf_distance(T=float)), dp.max_divergence(), scale=1.0),
+        lambda: dp.m.make_noisy_max(
+            *vectors(dp.linf_distance(T=float)), dp.max_divergence(), scale=1.0
+        ),
         VECTOR,
         "linf",
     ),
@@ -91,7 +119,9 @@ def test_no_correct_measurement_is_accused_in_a_search(name):
 def half_noise(factor=2.0):
     """Laplace noise of scale 1/2, with the map of scale 1."""
     laplace = dp.m.make_laplace(*reals(), scale=1.0 / factor)
-    return dp.m.make_user_measurement(*reals(), dp.max_divergence(), lambda x: laplace(x), lambda d: d)
+    return dp.m.make_user_measurement(
+        *reals(), dp.max_divergence(), lambda x: laplace(x), lambda d: d
+    )
 
 
 def test_half_of_the_noise_is_refuted_with_the_claim_of_the_pair_that_was_found():
@@ -129,7 +159,9 @@ def test_a_list_of_pairs_that_may_stop_early(tmp_path):
 
 def test_other_finders_judge_pairs_by_their_own_claims():
     finder = em.finders.Random(em.domains.Number(0, 10), trials=6, samples=500)
-    result = em.audit(dp.m.make_laplace(*reals(), scale=1.0), finder, samples=1000, confidence=SURE, seed=0)
+    result = em.audit(
+        dp.m.make_laplace(*reals(), scale=1.0), finder, samples=1000, confidence=SURE, seed=0
+    )
     assert not result.is_refuted
     history = result.findings[0].details["search"]
     for trial in history:
@@ -139,7 +171,9 @@ def test_other_finders_judge_pairs_by_their_own_claims():
 
 def test_what_lies_beyond_the_domain_and_has_no_distance_is_left_out_and_said():
     finder = search(em.domains.Number(0, 10), None)
-    result = em.audit(dp.m.make_laplace(*reals(), scale=1.0), finder, samples=1000, confidence=SURE, seed=0)
+    result = em.audit(
+        dp.m.make_laplace(*reals(), scale=1.0), finder, samples=1000, confidence=SURE, seed=0
+    )
     (report,) = [each for each in result.health if each.name == "unclaimed-inputs"]
     assert "pairs outside the domain were left out" in report.message
     assert not report.untrusted
@@ -147,7 +181,9 @@ def test_what_lies_beyond_the_domain_and_has_no_distance_is_left_out_and_said():
 
 def test_a_claim_of_ones_own_is_about_every_pair():
     finder = em.finders.Search(em.domains.Number(0, 10), trials=16, samples=500)
-    result = em.audit(dp.m.make_laplace(*reals(), scale=1.0), finder, em.PureDP(1.0), samples=1500, seed=0)
+    result = em.audit(
+        dp.m.make_laplace(*reals(), scale=1.0), finder, em.PureDP(1.0), samples=1500, seed=0
+    )
     assert result.is_refuted
     assert result.claim == em.PureDP(1.0)
 
@@ -193,7 +229,8 @@ def test_distances_that_are_not_known_are_refused(metric, left, right):
     from epsilometer.mechanisms.libraries import _distance
 
     with pytest.raises(
-        em.InputError, match=r"is not known; give em\.from_opendp\(measurement, distance=…\) or a claim"
+        em.InputError,
+        match=r"is not known; give em\.from_opendp\(measurement, distance=…\) or a claim",
     ):
         _distance(metric, em.Pair(left, right))
 
@@ -226,5 +263,7 @@ def test_diffprivlib_is_not_searched_beyond_its_sensitivity():
     near = search(em.domains.Number(0, 10, sensitivity=1.0), None)
     result = em.audit(laplace, near, samples=1000, confidence=SURE, seed=0)
     assert (result.is_refuted, result.claim) == (False, em.PureDP(1.0))
-    with pytest.raises(em.InputError, match=r"how far apart the inputs 0\.0 and nan are is not known"):
+    with pytest.raises(
+        em.InputError, match=r"how far apart the inputs 0\.0 and nan are is not known"
+    ):
         em.audit(laplace, em.Pair(0.0, math.nan), samples=100)

@@ -31,12 +31,16 @@ def run(tmp_path, warm_python):
 
 
 def test_a_refutation_is_stored_and_replayed(run, tmp_path):
-    done = run("audit", "zoo:svt5", "--epsilon", 1, "--seed", 3, "--json", "r.json", "--html", "r.html")
+    done = run(
+        "audit", "zoo:svt5", "--epsilon", 1, "--seed", 3, "--json", "r.json", "--html", "r.html"
+    )
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("REFUTED")
     result = em.AuditResult.from_json((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert result.is_refuted
-    assert json.loads(result.to_json()) == json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert json.loads(result.to_json()) == json.loads(
+        (tmp_path / "r.json").read_text(encoding="utf-8")
+    )
     assert "zoo:svt5 violates" in (tmp_path / "r.html").read_text(encoding="utf-8")
     again = run("replay", "r.json", "zoo:svt5", "--json", "again.json")
     assert again.returncode == 1
@@ -54,20 +58,47 @@ def noisy_sum(rows, rng):
 def test_the_neighbours_of_a_file_are_searched_and_the_leak_is_kept_as_a_test(run, tmp_path):
     (tmp_path / "leaky.py").write_text(_LEAKY, encoding="utf-8")
     (tmp_path / "people.csv").write_text("age,ill\n31,yes\n99,no\n0,no\n", encoding="utf-8")
-    search = ("--around", "people.csv", "--relation", "add-remove", "--trials", 64, "--samples", 3000, "--seed", 0)
+    search = (
+        "--around",
+        "people.csv",
+        "--relation",
+        "add-remove",
+        "--trials",
+        64,
+        "--samples",
+        3000,
+        "--seed",
+        0,
+    )
     done = run("audit", "leaky:noisy_sum", "--epsilon", 1, *search, "--write-test", "test_leak.py")
     assert (done.returncode, done.stderr) == (1, "")
     assert "neighbours by 'add-remove'" in done.stdout
 
-    written = (tmp_path / "test_leak.py").read_text(encoding="utf-8")  # run as printed in test_pytest_plugin.py
+    written = (tmp_path / "test_leak.py").read_text(
+        encoding="utf-8"
+    )  # run as printed in test_pytest_plugin.py
     compile(written, "test_leak.py", "exec")
-    assert "epsilometer.audit(leaky.noisy_sum, (left, right), claim, **settings).raise_if_refuted()" in written
+    assert (
+        "epsilometer.audit(leaky.noisy_sum, (left, right), claim, **settings).raise_if_refuted()"
+        in written
+    )
 
 
 def test_a_search_for_inputs(run, tmp_path):
     search = ("--finder", "bayesian", "--domain", "vector:10:0:1", "--relation", "replace")
     sizes = ("--trials", 30, "--trial-samples", 1000, "--samples", 5000, "--seed", 0)
-    done = run("audit", "zoo:dp_mean", "--epsilon", 1, *search, *sizes, "--json", "r.json", "--html", "r.html")
+    done = run(
+        "audit",
+        "zoo:dp_mean",
+        "--epsilon",
+        1,
+        *search,
+        *sizes,
+        "--json",
+        "r.json",
+        "--html",
+        "r.html",
+    )
     assert (done.returncode, done.stderr) == (1, "")
     result = em.AuditResult.from_json((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert result.settings["finder"]["relation"] == "replace"
@@ -101,7 +132,9 @@ def test_bad_input_is_one_line(run, arguments):
 
 
 def test_a_function_beside_a_toml_file(run, tmp_path):
-    (tmp_path / "mine.py").write_text("def noisy(x, n, rng):\n    return rng.laplace(sum(x), 0.5, n)\n")
+    (tmp_path / "mine.py").write_text(
+        "def noisy(x, n, rng):\n    return rng.laplace(sum(x), 0.5, n)\n"
+    )
     (tmp_path / "right.json").write_text("[1, 1]")
     (tmp_path / "audit.toml").write_text(
         'mechanism = "mine:noisy"\nbatch = true\npairs = [[[0, 1], [0.2, 1]], [[0, 1], "@right.json"]]\n'
@@ -109,7 +142,9 @@ def test_a_function_beside_a_toml_file(run, tmp_path):
     )
     done = run("audit", "audit.toml", "--jobs", 2)
     assert (done.returncode, done.stderr) == (1, "")
-    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["witness"]["pair"]["right"]["json"] == [1, 1]
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["witness"]["pair"][
+        "right"
+    ]["json"] == [1, 1]
     assert run("audit", "audit.toml", "--epsilon", 3).returncode == 0
 
 
@@ -119,7 +154,20 @@ def test_outputs_that_attack_the_reader(run, tmp_path):
         "def evil(x, rng):\n    return EVIL if rng.random() < 0.2 + 0.6 * x else 'b'\n"
     )
     done = run(
-        *("audit", "evil:evil", "--left", "0", "--right", "1", "--epsilon", "1", "--samples", "400", "--seed", "0"),
+        *(
+            "audit",
+            "evil:evil",
+            "--left",
+            "0",
+            "--right",
+            "1",
+            "--epsilon",
+            "1",
+            "--samples",
+            "400",
+            "--seed",
+            "0",
+        ),
         *("--html", "r.html", "--json", "r.json"),
     )
     assert done.returncode == 1
@@ -162,7 +210,10 @@ def test_interrupted(tmp_path):
         assert running.wait() == 130
         said = running.stderr.read()
         assert said.startswith("epsilometer: interrupted after ")
-        assert "nothing was decided. With --checkpoint FILE the same command could go on from here" in said
+        assert (
+            "nothing was decided. With --checkpoint FILE the same command could go on from here"
+            in said
+        )
         assert said.count("\n") == 1
 
 
@@ -170,12 +221,22 @@ def test_a_reader_that_goes_away(tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as gone:
-        done = subprocess.run([*COMMAND, "zoo"], cwd=tmp_path, stdout=gone, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run(
+            [*COMMAND, "zoo"], cwd=tmp_path, stdout=gone, stderr=subprocess.PIPE, check=False
+        )
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_terminal_without_greek_letters(run):
-    done = run("audit", "zoo:svt5", "--seed", 0, "--samples", 2000, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    done = run(
+        "audit",
+        "zoo:svt5",
+        "--seed",
+        0,
+        "--samples",
+        2000,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
     assert (done.returncode, done.stderr) == (1, "")
     assert "\\u03b5 is at least" in done.stdout
 

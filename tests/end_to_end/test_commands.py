@@ -86,7 +86,12 @@ def numbers(outputs):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_broken_compiled_laplace_is_refuted_in_batches(program, jobs):
     result = em.audit(
-        em.from_command([program], batch=True), em.Pair(0, 1), em.PureDP(1.0), samples=50_000, seed=0, jobs=jobs
+        em.from_command([program], batch=True),
+        em.Pair(0, 1),
+        em.PureDP(1.0),
+        samples=50_000,
+        seed=0,
+        jobs=jobs,
     )
     assert result.is_refuted
     assert 1.5 < result.lower_bound < 2.3
@@ -95,9 +100,13 @@ def test_a_broken_compiled_laplace_is_refuted_in_batches(program, jobs):
 
 def test_a_broken_compiled_laplace_is_refuted_run_by_run(program):
     mechanism = em.from_command([program, "{dataset}"])
-    result = em.audit(mechanism, em.Pair(0, 1.5), em.PureDP(0.5), samples=600, seed=0)  # true ε is 3
+    result = em.audit(
+        mechanism, em.Pair(0, 1.5), em.PureDP(0.5), samples=600, seed=0
+    )  # true ε is 3
     assert result.is_refuted
-    assert not em.audit(mechanism, em.Pair(0, 0.25), em.PureDP(0.5), samples=300, confidence=1 - 1e-9).is_refuted
+    assert not em.audit(
+        mechanism, em.Pair(0, 0.25), em.PureDP(0.5), samples=300, confidence=1 - 1e-9
+    ).is_refuted
 
 
 def test_from_the_command_line_with_replay(program, tmp_path, monkeypatch, capsys):
@@ -117,14 +126,21 @@ def test_from_the_command_line_with_replay(program, tmp_path, monkeypatch, capsy
     ]
     assert main([*audit, "--json", "r.json"]) == 1
     assert main(["replay", "r.json", f"command:{program}", "--batch", "--samples", "20000"]) == 1
-    assert main(["audit", f"command:{program} {{dataset}}", *audit[3:-1], "300", "--epsilon", "9"]) == 0
+    assert (
+        main(["audit", f"command:{program} {{dataset}}", *audit[3:-1], "300", "--epsilon", "9"])
+        == 0
+    )
     assert "the mechanism draws its own randomness" in " ".join(capsys.readouterr().out.split())
 
 
 def test_draws_of_a_program_are_kept_and_replayed(program, tmp_path):
     settings = {"samples": 5000, "seed": 0}
     first = em.audit(
-        em.from_command([program], batch=True), em.Pair(0, 1), em.PureDP(1), record=tmp_path / "d.npz", **settings
+        em.from_command([program], batch=True),
+        em.Pair(0, 1),
+        em.PureDP(1),
+        record=tmp_path / "d.npz",
+        **settings,
     )
     again = em.audit(em.from_recording(tmp_path / "d.npz"), claim=em.PureDP(1), **settings)
     assert first.witness.to_dict() == again.witness.to_dict()
@@ -140,13 +156,19 @@ def test_arguments_reach_the_program_as_they_are(script):
 
 
 def test_standard_input_environment_and_folder(script, tmp_path):
-    read = script("print(json.dumps([json.loads(sys.stdin.readline()), os.environ['A'], os.getcwd()]))")
+    read = script(
+        "print(json.dumps([json.loads(sys.stdin.readline()), os.environ['A'], os.getcwd()]))"
+    )
     outputs = sample(read, {"rows": [1, 2]}, 1, stdin=True, env={"A": "b"}, cwd=tmp_path)
     assert outputs.blocks[0].shape == "list({rows: list(2 × float)}, 2 × str)"
     assert outputs.blocks[0].columns[3].labels == (str(tmp_path),)
     large = list(range(200_000))  # far more than a pipe or an argument holds
-    assert numbers(sample(script("print(len(json.loads(sys.stdin.read())))"), large, 1, stdin=True)) == [200_000]
-    assert numbers(sample(script("print(3)"), large, 1, stdin=True)) == [3]  # it does not even read it
+    assert numbers(
+        sample(script("print(len(json.loads(sys.stdin.read())))"), large, 1, stdin=True)
+    ) == [200_000]
+    assert numbers(sample(script("print(3)"), large, 1, stdin=True)) == [
+        3
+    ]  # it does not even read it
 
 
 @pytest.mark.parametrize(
@@ -196,7 +218,9 @@ def test_missing_programs_and_folders(tmp_path):
     (tmp_path / "data.txt").write_text("no program")
     with pytest.raises(em.MechanismError, match="cannot be run: Permission denied"):
         sample([str(tmp_path / "data.txt"), "{dataset}"])
-    with pytest.raises(em.MechanismError, match="a large input goes to standard input with stdin=True"):
+    with pytest.raises(
+        em.MechanismError, match="a large input goes to standard input with stdin=True"
+    ):
         sample(["/bin/echo", "{dataset}"], "x" * 3_000_000)
 
 
@@ -227,7 +251,11 @@ def test_failures_can_be_outcomes(script):
         em.from_command([sys.executable, "-S", "-c", "import sys; sys.exit({dataset})"], on_error="outcome"),
         em.Pair(1, 2), em.PureDP(1.0), samples=30, seed=0,
     ).is_refuted  # fmt: skip
-    assert numbers(sample([*script("print(1); sys.exit(5)"), "{dataset}"], statuses=(0, 5))) == [1, 1, 1]
+    assert numbers(sample([*script("print(1); sys.exit(5)"), "{dataset}"], statuses=(0, 5))) == [
+        1,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +265,11 @@ def test_failures_can_be_outcomes(script):
         ([], {}, "must begin with the program"),
         (["prog"], {}, "the program never sees its input"),
         (["prog", 3], {"batch": True}, "must consist of texts"),
-        (["prog", "{dataset}"], {"timeout": 0}, "timeout=0 makes no sense: it must be a finite number above 0"),
+        (
+            ["prog", "{dataset}"],
+            {"timeout": 0},
+            "timeout=0 makes no sense: it must be a finite number above 0",
+        ),
         (["prog"], {"batch": True, "on_error": "outcome"}, "for one run per output"),
     ],
 )
@@ -251,7 +283,9 @@ def test_a_hostile_output_of_a_megabyte(script, tmp_path):
         "evil = '<script>alert(1)</script>\\x1b[2J' + 'A' * 10**6\n"
         "print(json.dumps(evil if sys.argv[1] == '1' else 'b'))"
     )
-    result = em.audit(em.from_command([*argv, "{dataset}"]), em.Pair(0, 1), em.PureDP(1.0), samples=30, seed=0)
+    result = em.audit(
+        em.from_command([*argv, "{dataset}"]), em.Pair(0, 1), em.PureDP(1.0), samples=30, seed=0
+    )
     assert result.is_refuted
     assert len(str(result)) < 5000
     page = result.save_html(tmp_path / "r.html").read_text()
@@ -273,6 +307,8 @@ def test_nothing_is_left_open(script):
 
 
 def test_the_batch_request_is_one_line_of_json(script):
-    argv = script("line = sys.stdin.readline()\nfor _ in range(json.loads(line)['n']): print(json.dumps(line))")
+    argv = script(
+        "line = sys.stdin.readline()\nfor _ in range(json.loads(line)['n']): print(json.dumps(line))"
+    )
     (text,) = sample(argv, {"a": [1, "x\n"]}, 4, batch=True).blocks[0].columns[0].labels
     assert json.loads(text) == {"n": 4, "dataset": {"a": [1, "x\n"]}}

@@ -17,7 +17,10 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import Phase
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="sends signals"), pytest.mark.time_limit(150)]
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="sends signals"),
+    pytest.mark.time_limit(150),
+]
 PAIR, CLAIM = (17, 18), em.PureDP(3.0)
 
 
@@ -74,15 +77,28 @@ class TestHungCalls:
 
     def test_what_was_proved_by_then_stays_proved(self, where):
         wishes = {"samples": 2000, "seed": 0, "stop_early": True, **where}
-        result = with_time_enough(lambda seconds: em.audit(hanging, PAIR, CLAIM, max_seconds=seconds, **wishes))
+        result = with_time_enough(
+            lambda seconds: em.audit(hanging, PAIR, CLAIM, max_seconds=seconds, **wishes)
+        )
         assert result.findings[0].details["stopped"] == "seconds"
         assert result.verdict is em.Verdict.NOT_REFUTED
-        assert re.search(r"hanging on the input 1[78]", str([report.message for report in result.health]))
+        assert re.search(
+            r"hanging on the input 1[78]", str([report.message for report in result.health])
+        )
 
     def test_it_is_the_audit_that_knows_how_long(self, where):
         def audit(seconds):
             options = em.sequential.Options(max_seconds=seconds)
-            return em.audit(hanging, PAIR, CLAIM, samples=2000, seed=0, method="sequential", options=options, **where)
+            return em.audit(
+                hanging,
+                PAIR,
+                CLAIM,
+                samples=2000,
+                seed=0,
+                method="sequential",
+                options=options,
+                **where,
+            )
 
         result = with_time_enough(audit)
         assert result.findings[0].details["stopped"] == "seconds"
@@ -95,7 +111,9 @@ class TestHungCalls:
             em.profile(hanging, PAIR, **wishes)
 
     def test_the_pilot(self, where):
-        with pytest.raises(em.MechanismError, match=r"stubborn on the input 1[78].*nothing is certified"):
+        with pytest.raises(
+            em.MechanismError, match=r"stubborn on the input 1[78].*nothing is certified"
+        ):
             em.audit(stubborn, PAIR, CLAIM, samples=2000, max_seconds=1.0, stop_early=True, **where)
 
     def test_code_that_hears_no_signal_ends_with_its_worker(self):
@@ -121,7 +139,10 @@ class TestHungCalls:
         gate = tmp_path / "gate"
 
         def gated(dataset, rng):
-            if rng.bit_generator.seed_seq.spawn_key == (Phase.CERTIFY, 0, 1, 3) and not gate.exists():
+            if (
+                rng.bit_generator.seed_seq.spawn_key == (Phase.CERTIFY, 0, 1, 3)
+                and not gate.exists()
+            ):
                 time.sleep(600)
             return dataset + rng.laplace()
 
@@ -132,7 +153,9 @@ class TestHungCalls:
         progress = type("Seen", (), {"advance": lambda self, n: seen.append(n)})()
         again = em.audit(gated, PAIR, CLAIM, **wishes, progress=progress)
         whole = em.audit(gated, PAIR, CLAIM, samples=2000, seed=0)
-        assert [each.to_dict() for each in again.findings] == [each.to_dict() for each in whole.findings]
+        assert [each.to_dict() for each in again.findings] == [
+            each.to_dict() for each in whole.findings
+        ]
         assert seen[0] > 64 or len(seen) > 2  # what was known is told first
 
     def test_it_no_longer_means_stopping_early(self, where):
@@ -160,10 +183,17 @@ class TestSearches:
             return dataset + rng.laplace()
 
         found = []
-        for seconds in (3.0, 6.0, 12.0, 24.0):  # on a busy machine, it may take longer to come to the call that hangs
+        for seconds in (
+            3.0,
+            6.0,
+            12.0,
+            24.0,
+        ):  # on a busy machine, it may take longer to come to the call that hangs
             with suppress(em.MechanismError):
                 settings = {"samples": 400, "seed": 0, "max_seconds": seconds}
-                found.append(em.audit(hangs_later, self.FINDER, em.PureDP(50.0), **settings, **where))
+                found.append(
+                    em.audit(hangs_later, self.FINDER, em.PureDP(50.0), **settings, **where)
+                )
             if found and here.exists():
                 break
         result = found[-1]
@@ -171,7 +201,9 @@ class TestSearches:
         assert any("hangs_later on the input" in report.message for report in result.health)
 
     def test_nothing_certified_is_said(self, where):
-        with pytest.raises(em.MechanismError, match=r"stubborn on the input.*Nothing was certified: 0 of 50 trials"):
+        with pytest.raises(
+            em.MechanismError, match=r"stubborn on the input.*Nothing was certified: 0 of 50 trials"
+        ):
             em.audit(stubborn, self.FINDER, CLAIM, samples=400, seed=0, max_seconds=1.0, **where)
 
 
@@ -198,7 +230,10 @@ def left_of(mark):
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            if mark.encode() in (place / "environ").read_bytes() and (place / "stat").read_text().split()[2] != "Z":
+            if (
+                mark.encode() in (place / "environ").read_bytes()
+                and (place / "stat").read_text().split()[2] != "Z"
+            ):
                 found.append(int(place.name))
         except OSError:
             continue
@@ -227,21 +262,40 @@ def forking(x, rng):
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 class TestSignals:
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str)
+    @pytest.mark.parametrize(
+        "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=str
+    )
     @pytest.mark.parametrize("what", ["m:slow", "m:forking", "program"])
     @pytest.mark.parametrize("jobs", ["1", "2"])
     def test_neither_processes_nor_files_stay(self, tmp_path, number, what, jobs, warm_python):
         if what == "m:forking" and jobs == "1":
             pytest.skip("what a mechanism forks in our own process is its own")
         if signal.getsignal(number) is signal.SIG_IGN:
-            pytest.skip("whoever started the tests has this signal ignored, and so will every program")
+            pytest.skip(
+                "whoever started the tests has this signal ignored, and so will every program"
+            )
         (tmp_path / "m.py").write_text(MODULE)
         temporary = tmp_path / "tmp"
         temporary.mkdir()
-        inputs = ["--left", "0", "--right", "1", "--epsilon", "1", "--samples", "100000", "--jobs", jobs]
-        mechanism = "command:sh -c 'touch begun; sleep 600' {dataset}" if what == "program" else what
+        inputs = [
+            "--left",
+            "0",
+            "--right",
+            "1",
+            "--epsilon",
+            "1",
+            "--samples",
+            "100000",
+            "--jobs",
+            jobs,
+        ]
+        mechanism = (
+            "command:sh -c 'touch begun; sleep 600' {dataset}" if what == "program" else what
+        )
         environment = {**os.environ, "TMPDIR": str(temporary)}
-        process = warm_python.start("-m", "epsilometer", "audit", mechanism, *inputs, cwd=tmp_path, env=environment)
+        process = warm_python.start(
+            "-m", "epsilometer", "audit", mechanism, *inputs, cwd=tmp_path, env=environment
+        )
         while not (tmp_path / "begun").exists():
             assert process.poll() is None, process.communicate()
             time.sleep(0.02)
@@ -255,7 +309,9 @@ class TestSignals:
 
 
 def test_code_that_hears_no_signal_ends_with_our_own_program(tmp_path):
-    (tmp_path / "m.py").write_text("import ctypes\ndef f(x):\n    while True: ctypes.PyDLL(None).sleep(600)\n")
+    (tmp_path / "m.py").write_text(
+        "import ctypes\ndef f(x):\n    while True: ctypes.PyDLL(None).sleep(600)\n"
+    )
     inputs = ["--left", "0", "--right", "1", "--epsilon", "1", "--max-seconds", "1"]
     argv = [sys.executable, "-m", "epsilometer", "audit", "m:f", *inputs]
     run = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -271,5 +327,7 @@ def test_a_batch_names_its_input():
         return rng.laplace(size=n)
 
     with pytest.raises(em.MechanismError, match="on the input 1,"):
-        em.audit(em.from_batch(batch, name="batch"), (0, 1), CLAIM, samples=100_000, max_seconds=1.0)
+        em.audit(
+            em.from_batch(batch, name="batch"), (0, 1), CLAIM, samples=100_000, max_seconds=1.0
+        )
     assert np.random.default_rng(0).random()  # and the process goes on

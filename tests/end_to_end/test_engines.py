@@ -85,8 +85,16 @@ def listening(group):
         with suppress(OSError):
             if os.getpgid(int(process.name)) == group:
                 sockets |= {os.readlink(each) for each in (process / "fd").iterdir()}
-    rows = [row.split() for name in ("tcp", "tcp6") for row in Path("/proc/net", name).read_text().splitlines()[1:]]
-    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+    rows = [
+        row.split()
+        for name in ("tcp", "tcp6")
+        for row in Path("/proc/net", name).read_text().splitlines()[1:]
+    ]
+    return {
+        row[1].partition(":")[0]
+        for row in rows
+        if row[3] == "0A" and f"socket:[{row[9]}]" in sockets
+    }
 
 
 @contextmanager
@@ -96,7 +104,9 @@ def dask_cluster(folder, port, name="dask", n_workers=1):
     workers = [TOOLS / "dask", "worker", f"tcp://{HOST}:{port}", "--host", HOST, *sizes, *NO_PAGES]
     with started(scheduler, folder / f"{name}-scheduler.log") as process:
         wait_for_port(port, process)
-        with started([*workers, "--local-directory", folder / name], folder / f"{name}-workers.log") as others:
+        with started(
+            [*workers, "--local-directory", folder / name], folder / f"{name}-workers.log"
+        ) as others:
             process.others = others
             yield process
 
@@ -106,8 +116,24 @@ def ray_head(folder, port):
     # Unix sockets have short names, and Ray makes them below its folder.
     short = Path("/tmp") / f"eps-ray-{os.getpid()}"
     ports = free_ports(1)
-    own = ["--port", ports[0], "--ray-client-server-port", port, "--node-ip-address", HOST, "--num-cpus", 2]
-    lean = ["--object-store-memory", 80_000_000, "--include-dashboard", "false", "--temp-dir", short]
+    own = [
+        "--port",
+        ports[0],
+        "--ray-client-server-port",
+        port,
+        "--node-ip-address",
+        HOST,
+        "--num-cpus",
+        2,
+    ]
+    lean = [
+        "--object-store-memory",
+        80_000_000,
+        "--include-dashboard",
+        "false",
+        "--temp-dir",
+        short,
+    ]
     argv = [TOOLS / "ray", "start", "--head", "--block", "--disable-usage-stats", *own, *lean]
     try:
         with started(argv, folder / "ray.log", RAY_SETTINGS) as process:
@@ -148,7 +174,9 @@ def connected_ray(ray):
         try:
             package.init(ray, log_to_driver=False)
             break
-        except ConnectionError:  # on a busy machine Ray's own patience of half a minute may not be enough
+        except (
+            ConnectionError
+        ):  # on a busy machine Ray's own patience of half a minute may not be enough
             if not left:
                 raise
     yield "ray://auto"
@@ -185,39 +213,57 @@ def slow_laplace(seconds=0.0, folder=None, event=None):
 def what_counts(result):
     """All that must not depend on where the draws were made, except what takes seconds to work out from it."""
     findings = [finding.to_dict() for finding in result.findings]
-    return result.verdict, result.lower_bound, result.guarantee, result.witness.to_dict(), findings, result.samples_used
+    return (
+        result.verdict,
+        result.lower_bound,
+        result.guarantee,
+        result.witness.to_dict(),
+        findings,
+        result.samples_used,
+    )
 
 
 class TestTheSameEverywhere:
     def test_numbers(self, engine):
         settings = {"samples": 300_000, "seed": 3}
         here = em.audit(em.zoo.laplace(epsilon=1.0), **settings)
-        assert what_counts(em.audit(em.zoo.laplace(epsilon=1.0), **settings, **engine)) == what_counts(here)
+        assert what_counts(
+            em.audit(em.zoo.laplace(epsilon=1.0), **settings, **engine)
+        ) == what_counts(here)
 
     def test_lists_of_varying_length_and_many_pairs(self, engine):
         entry = em.zoo.svt5(epsilon=1.0)
         pairs = [em.Pair([0.0, 1.0], [1.0, 0.0]), em.Pair([1.0, 1.0], [0.0, 0.0])]
         settings = {"samples": 8000, "seed": 4}
         here = em.audit(entry, pairs, entry.claim, **settings)
-        assert what_counts(em.audit(entry, pairs, entry.claim, **settings, **engine)) == what_counts(here)
+        assert what_counts(
+            em.audit(entry, pairs, entry.claim, **settings, **engine)
+        ) == what_counts(here)
 
     def test_early_stopping(self, engine):
         function = slow_laplace()
         settings = {"samples": 2000, "seed": 5, "stop_early": True}
         here = em.audit(function, (0.0, 2.0), em.PureDP(1.0), **settings)
-        assert what_counts(em.audit(function, (0.0, 2.0), em.PureDP(1.0), **settings, **engine)) == what_counts(here)
+        assert what_counts(
+            em.audit(function, (0.0, 2.0), em.PureDP(1.0), **settings, **engine)
+        ) == what_counts(here)
 
     def test_one_and_three_workers(self):
         function = slow_laplace()
         results = [
-            what_counts(em.audit(function, (0.0, 1.0), em.PureDP(1.0), samples=3000, seed=6, **where))
+            what_counts(
+                em.audit(function, (0.0, 1.0), em.PureDP(1.0), samples=3000, seed=6, **where)
+            )
             for where in ({}, {"engine": "serial", "jobs": 2}, {"jobs": 3})
         ]
         assert results[0] == results[1] == results[2]
 
     def test_replay(self, engine):
         found = em.audit(em.zoo.svt5(epsilon=1.0), samples=5000, seed=0)
-        runs = [em.replay(found, em.zoo.svt5(epsilon=1.0), samples=5000, seed=1, **where) for where in ({}, engine)]
+        runs = [
+            em.replay(found, em.zoo.svt5(epsilon=1.0), samples=5000, seed=1, **where)
+            for where in ({}, engine)
+        ]
         assert what_counts(runs[0]) == what_counts(runs[1])
 
 
@@ -232,7 +278,11 @@ class Killer(threading.Thread):
 
     def run(self):
         while self.left and not self.is_over.wait(self.rng.uniform(0.1, 0.5)):
-            alive = [int(each.name) for each in self.folder.iterdir() if int(each.name) not in self.killed]
+            alive = [
+                int(each.name)
+                for each in self.folder.iterdir()
+                if int(each.name) not in self.killed
+            ]
             if alive:
                 victim = int(self.rng.choice(alive))
                 with suppress(ProcessLookupError):
@@ -256,7 +306,9 @@ class TestFaults:
         here = em.audit(slow_laplace(), (0.0, 1.0), em.PureDP(0.5), **settings)
         folder, first_kill = tmp_path / "workers", tmp_path / "killed"
         folder.mkdir()
-        mechanism = em.from_callable(slow_laplace(0.0003, folder, first_kill), name=here.settings["mechanism"])
+        mechanism = em.from_callable(
+            slow_laplace(0.0003, folder, first_kill), name=here.settings["mechanism"]
+        )
         with Killer(folder, rng, 3, first_kill):
             there = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, **engine)
         assert what_counts(there) == what_counts(here)
@@ -284,14 +336,19 @@ class TestFaults:
         calls.clear()  # it is part of what the mechanism is, and must be the same when the audit goes on
         checkpoint = tmp_path / "audit.checkpoint"
         with pytest.raises(em.EngineError, match=r"on the input 1\.0"):
-            em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint, **engine)
+            em.audit(
+                mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint, **engine
+            )
         deadly.unlink()
         calls.clear()
         again = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint)
         assert what_counts(again) == what_counts(here)
         proving = 2000 - 600  # 30 % of an audit of this size learn
         assert calls.count(1.0) == proving - 3 * 64
-        assert calls.count(0.0) in (proving - 3 * 64, proving - 4 * 64)  # who begins a block is chance
+        assert calls.count(0.0) in (
+            proving - 3 * 64,
+            proving - 4 * 64,
+        )  # who begins a block is chance
 
     def test_a_failing_mechanism_is_not_tried_again(self, engine, tmp_path):
         def failing(dataset, rng):
@@ -310,7 +367,9 @@ class TestFaults:
         def toss(dataset):
             with (tmp_path / str(dataset)).open("a") as file:
                 file.write("x")
-            n = sum(path.stat().st_size for path in (tmp_path / "0", tmp_path / "1") if path.exists())
+            n = sum(
+                path.stat().st_size for path in (tmp_path / "0", tmp_path / "1") if path.exists()
+            )
             if n >= 100 and not (tmp_path / "killed").exists():
                 (tmp_path / "killed").touch()
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -320,7 +379,9 @@ class TestFaults:
         begun = [(tmp_path / name).stat().st_size for name in ("0", "1")]
         lost = [n - used for n, used in zip(begun, result.samples_used, strict=True)]
         assert sum(lost) >= 1
-        assert all(counted >= n for counted, n in zip(result.settings["redrawn"], lost, strict=True))
+        assert all(
+            counted >= n for counted, n in zip(result.settings["redrawn"], lost, strict=True)
+        )
 
     def test_a_mechanism_that_tries_to_end_the_program(self, engine):
         def leaving(dataset):
@@ -349,7 +410,12 @@ class TestFaults:
             return dataset + rng.laplace()
 
         wishes = {"samples": 2000, "seed": 0, "stop_early": stop_early, **engine}
-        for seconds in (4.0, 8.0, 16.0, 32.0):  # on a busy machine, it may take longer to come to the call that hangs
+        for seconds in (
+            4.0,
+            8.0,
+            16.0,
+            32.0,
+        ):  # on a busy machine, it may take longer to come to the call that hangs
             result = error = None
             try:
                 result = em.audit(hanging, (17, 18), em.PureDP(3.0), max_seconds=seconds, **wishes)
@@ -361,7 +427,9 @@ class TestFaults:
             assert result.findings[0].details["stopped"] == "seconds", error
             assert any("hanging on the input 1" in report.message for report in result.health)
         else:
-            assert re.search(rf"max_seconds={seconds:g} .*hanging on the input 1[78].* draws", str(error)), result
+            assert re.search(
+                rf"max_seconds={seconds:g} .*hanging on the input 1[78].* draws", str(error)
+            ), result
         while is_running(int(here.read_text())):  # the worker is ended, not the task
             time.sleep(0.1)
 
@@ -385,7 +453,9 @@ def test_local_workers_end_with_a_program_that_was_killed(tmp_path):
     (tmp_path / "program.py").write_text(ORPHANS, encoding="utf-8")
     folder = tmp_path / "workers"
     folder.mkdir()
-    program = subprocess.Popen([sys.executable, str(tmp_path / "program.py"), str(folder)], stderr=subprocess.DEVNULL)
+    program = subprocess.Popen(
+        [sys.executable, str(tmp_path / "program.py"), str(folder)], stderr=subprocess.DEVNULL
+    )
     try:
         wait_until(lambda: len(list(folder.iterdir())) == 2)
     finally:
@@ -407,7 +477,10 @@ def is_running(process):
     except ProcessLookupError:
         return False
     # One that has ended but was not waited for by its new parent is a zombie.
-    return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return (
+        Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        != "Z"
+    )
 
 
 def importable_here(dataset, rng):
@@ -438,7 +511,9 @@ class TestWhatIsSent:
     def test_endless_tasks(self, engine):
         runner = open_runner(**{"jobs": 2, **engine})
         try:
-            assert list(islice(runner.map(lambda task: 2 * task, count()), 50)) == list(range(0, 100, 2))
+            assert list(islice(runner.map(lambda task: 2 * task, count()), 50)) == list(
+                range(0, 100, 2)
+            )
         finally:
             runner.close()
 
@@ -457,12 +532,16 @@ class TestWhatIsSent:
             with lock:
                 return rng.random()
 
-        with pytest.raises(em.InputError, match=r"(jobs|engine)=.* cannot be sent to worker processes .*lock"):
+        with pytest.raises(
+            em.InputError, match=r"(jobs|engine)=.* cannot be sent to worker processes .*lock"
+        ):
             em.audit(locked, (0, 1), em.PureDP(1.0), samples=600, **engine)
 
     def test_a_module_that_workers_cannot_import(self, engine):
         # This file is imported by pytest under a name that nobody else finds.
-        with pytest.raises(em.InputError, match=r"(jobs|engine)=.* cannot make out .*install its module"):
+        with pytest.raises(
+            em.InputError, match=r"(jobs|engine)=.* cannot make out .*install its module"
+        ):
             em.audit(importable_here, (0, 1), em.PureDP(1.0), samples=600, **engine)
 
 
@@ -474,7 +553,9 @@ class TestConnections:
         pool.open()
         try:
             with pytest.raises(Fault, match=r"KeyError.*a worker that is gone"):
-                pool._guarded(lambda: pool._client.run_on_scheduler(lambda: {}["a worker that is gone"]))
+                pool._guarded(
+                    lambda: pool._client.run_on_scheduler(lambda: {}["a worker that is gone"])
+                )
         finally:
             pool.close()
 
@@ -517,7 +598,9 @@ class TestConnections:
             "here = em.audit(em.zoo.laplace(epsilon=1.0), **run)\n"
             "print(here.witness.counts == there.witness.counts, ray.is_initialized())\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        )
         assert done.stdout == "True False\n", done.stderr
 
     @pytest.mark.slow
@@ -531,7 +614,11 @@ class TestConnections:
         found = []
 
         def audit():
-            found.append(em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), engine=f"tcp://{HOST}:{port}", **settings))
+            found.append(
+                em.audit(
+                    mechanism, (0.0, 1.0), em.PureDP(0.5), engine=f"tcp://{HOST}:{port}", **settings
+                )
+            )
 
         # So long may the second one take to start: on a busy machine, starting takes as long as it takes.
         monkeypatch.setattr("epsilometer.engine.clusters._CONNECT_SECONDS", 250)
@@ -555,14 +642,18 @@ class TestConnections:
             thread.start()
             mechanism = slow_laplace(folder=again, event=tmp_path / "never")
             with pytest.raises(em.EngineError, match="is gone"):
-                em.audit(mechanism, (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}")
+                em.audit(
+                    mechanism, (0, 1), em.PureDP(1.0), samples=5000, engine=f"tcp://{HOST}:{port}"
+                )
             thread.join()
 
     @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux")
     @pytest.mark.slow
     def test_nobody_listens_beyond_this_machine(self, dask, dask_scheduler):
         em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=dask)  # so the workers are up
-        assert listening(dask_scheduler.pid) | listening(dask_scheduler.others.pid) == {"0100007F"}  # 127.0.0.1
+        assert listening(dask_scheduler.pid) | listening(dask_scheduler.others.pid) == {
+            "0100007F"
+        }  # 127.0.0.1
 
     @pytest.mark.slow
     def test_a_scheduler_without_workers(self, tmp_path, monkeypatch):
@@ -571,15 +662,31 @@ class TestConnections:
         argv = [TOOLS / "dask", "scheduler", "--host", HOST, "--port", port, *NO_PAGES]
         with started(argv, tmp_path / "scheduler.log") as process:
             wait_for_port(port, process)
-            with pytest.raises(em.EngineError, match=f"no workers.*dask worker tcp://{HOST}:{port}"):
+            with pytest.raises(
+                em.EngineError, match=f"no workers.*dask worker tcp://{HOST}:{port}"
+            ):
                 em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"dask://{HOST}:{port}")
 
     @pytest.mark.slow
     def test_the_command_line(self, dask, tmp_path):
         stored = [tmp_path / "here.json", tmp_path / "there.json"]
         for path, more in zip(stored, ([], ["--engine", dask]), strict=True):
-            argv = ["audit", "zoo:svt5", "--epsilon", "1", "--samples", "3000", "--seed", "0", "--json", path, *more]
-            done = subprocess.run([TOOLS / "epsilometer", *argv], capture_output=True, text=True, check=False)
+            argv = [
+                "audit",
+                "zoo:svt5",
+                "--epsilon",
+                "1",
+                "--samples",
+                "3000",
+                "--seed",
+                "0",
+                "--json",
+                path,
+                *more,
+            ]
+            done = subprocess.run(
+                [TOOLS / "epsilometer", *argv], capture_output=True, text=True, check=False
+            )
             assert done.returncode == 1, done.stderr
         here, there = (em.AuditResult.from_json(path.read_text()) for path in stored)
         assert what_counts(here) == what_counts(there)

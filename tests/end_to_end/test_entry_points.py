@@ -13,7 +13,9 @@ def put_metadata(folder, name, groups):
     """What pip would write of a package, as far as entry points need it."""
     home = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     home.mkdir(parents=True)
-    (home / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+    (home / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+    )
     lines = [
         line
         for group, entries in groups.items()
@@ -28,16 +30,24 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     put_metadata(folder, project["name"], project["entry-points"])
-    broken = {"missing": "no_such_module:Thing", "failing": "failing_module:Thing", "number": "failing_module_2:thing"}
+    broken = {
+        "missing": "no_such_module:Thing",
+        "failing": "failing_module:Thing",
+        "number": "failing_module_2:thing",
+    }
     put_metadata(
         folder,
         "broken-plugins",
         {
             "epsilometer.methods": {f"{name}-method": value for name, value in broken.items()},
-            "epsilometer.mechanisms": {f"{name}-mechanism": value for name, value in broken.items()},
+            "epsilometer.mechanisms": {
+                f"{name}-mechanism": value for name, value in broken.items()
+            },
         },
     )
-    (folder / "failing_module.py").write_text("raise RuntimeError('out of order')\n", encoding="utf-8")
+    (folder / "failing_module.py").write_text(
+        "raise RuntimeError('out of order')\n", encoding="utf-8"
+    )
     (folder / "failing_module_2.py").write_text("thing = 3\n", encoding="utf-8")
     return folder
 
@@ -57,7 +67,9 @@ def test_methods_are_listed(epsilometer):
     done = epsilometer("methods")
     assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line for line in done.stdout.splitlines()}
-    assert "events learned from at most 1000 draws (from epsilometer-example)" in rows["quick-events"]
+    assert (
+        "events learned from at most 1000 draws (from epsilometer-example)" in rows["quick-events"]
+    )
     assert "exact" in rows["events"]
 
 
@@ -79,18 +91,33 @@ def test_mechanisms_are_listed(epsilometer):
 def test_both_are_used(epsilometer, tmp_path):
     """The true ε is 2; the bound is 1.9 with a standard error of about 0.04."""
     inputs = ["--samples", "20000", "--seed", "0"]
-    done = epsilometer("audit", "plugin:half-noise", "--method", "quick-events", *inputs, "--json", "result.json")
+    done = epsilometer(
+        "audit", "plugin:half-noise", "--method", "quick-events", *inputs, "--json", "result.json"
+    )
     assert done.returncode == 1, done.stderr
     assert "REFUTED" in done.stdout
     stored = (tmp_path / "result.json").read_text(encoding="utf-8")
     assert '"quick-events"' in stored
-    again = epsilometer("replay", "result.json", "plugin:half-noise", "--samples", "20000", "--seed", "1")
+    again = epsilometer(
+        "replay", "result.json", "plugin:half-noise", "--samples", "20000", "--seed", "1"
+    )
     assert again.returncode == 1, again.stderr
 
 
 def test_the_caller_may_state_inputs_and_claim(epsilometer):
     """No false alarm but with probability 1e-9: the claim is true."""
-    flags = ["--left", "[1]", "--right", "[0]", "--epsilon", "2", "--samples", "2000", "--seed", "0"]
+    flags = [
+        "--left",
+        "[1]",
+        "--right",
+        "[0]",
+        "--epsilon",
+        "2",
+        "--samples",
+        "2000",
+        "--seed",
+        "0",
+    ]
     done = epsilometer("audit", "plugin:half-noise", *flags, "--confidence", "0.999999999")
     assert done.returncode == 0, done.stderr
 

@@ -76,9 +76,14 @@ def stored_family(folder):
 
 @pytest.mark.slow
 def test_what_survives_and_what_is_refuted_alone(folder, run):
-    done = run("--family-confidence", "0.95", "--junit", "j.xml", "--markdown", "m.md", others=OTHERS)
+    done = run(
+        "--family-confidence", "0.95", "--junit", "j.xml", "--markdown", "m.md", others=OTHERS
+    )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "With probability at least 95% no true claim of this family is called refuted in this run." in done.stdout
+    assert (
+        "With probability at least 95% no true claim of this family is called refuted in this run."
+        in done.stdout
+    )
     family = stored_family(folder)
     assert (family["confidence"], family["size"], family["survivors"]) == (0.95, 2, ["false"])
     assert {each["name"] for each in family["apart"]} == {"known", "how much"}
@@ -91,7 +96,15 @@ def test_what_survives_and_what_is_refuted_alone(folder, run):
 
     # A night so late that hardly anything is left to spend.
     late = run(
-        "--family-confidence", "0.95", "--night", "1000000", "--junit", "j.xml", "--markdown", "m.md", others=OTHERS
+        "--family-confidence",
+        "0.95",
+        "--night",
+        "1000000",
+        "--junit",
+        "j.xml",
+        "--markdown",
+        "m.md",
+        others=OTHERS,
     )
     assert late.returncode == 0, late.stdout + late.stderr
     assert "Refuted alone, which does not count: false." in late.stdout
@@ -126,12 +139,18 @@ def test_nights_are_numbered_and_take_fresh_seeds(folder, run):
     assert p_values[0] != p_values[1]
     assert first["repeated_draws"] == []
     fixed = run(keys=f"{keys}\nseed = 3")
-    assert "Warning: false sees the same draws every night (seed = 3 is fixed), which is no new" in fixed.stdout
+    assert (
+        "Warning: false sees the same draws every night (seed = 3 is fixed), which is no new"
+        in fixed.stdout
+    )
     assert stored_family(folder)["night"] == 3
 
 
 def test_mistakes_are_named(run):
-    assert "--family-confidence = 95.0 must be a number above 0" in run("--family-confidence", "95").stderr
+    assert (
+        "--family-confidence = 95.0 must be a number above 0"
+        in run("--family-confidence", "95").stderr
+    )
     assert "give --family-confidence" in run("--nights").stderr
     assert "--night 0 must be between" in run("--night", "0", "--family-confidence", "0.9").stderr
 
@@ -141,10 +160,27 @@ def test_a_night_that_was_killed_counts_and_a_second_draw_does_not(folder, warm_
     """The audit that was under way takes draws of its own: begun again, it has had two chances."""
     lines = ["family_confidence = 0.95", "nights = true", "samples = 3000", "epsilon = 1"]
     lines += ["[[audit]]", 'name = "seeded"', 'mechanism = "zoo:dp_mean"']
-    lines += ["[[audit]]", 'name = "own draws"', 'mechanism = "mine:halting"', "batch = true", "left = 0", "right = 1"]
+    lines += [
+        "[[audit]]",
+        'name = "own draws"',
+        'mechanism = "mine:halting"',
+        "batch = true",
+        "left = 0",
+        "right = 1",
+    ]
     (folder / "suite.toml").write_text("\n".join(lines))
     (folder / "wait").touch()
-    command = [sys.executable, "-m", "epsilometer", "run", "suite.toml", "--night", "4", "--jobs", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "epsilometer",
+        "run",
+        "suite.toml",
+        "--night",
+        "4",
+        "--jobs",
+        "1",
+    ]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as running:
         assert "seeded" in running.stdout.readline()
         while not (folder / "waiting").exists():
@@ -157,7 +193,9 @@ def test_a_night_that_was_killed_counts_and_a_second_draw_does_not(folder, warm_
     base.close()
 
     resumed = warm_python.run("-m", "epsilometer", "run", "suite.toml", cwd=folder)
-    assert resumed.stdout.startswith("resuming run 1: 1 of 2 audits are done"), resumed.stdout + resumed.stderr
+    assert resumed.stdout.startswith("resuming run 1: 1 of 2 audits are done"), (
+        resumed.stdout + resumed.stderr
+    )
     family = stored_family(folder)
     assert (family["night"], family["size"], family["survivors"]) == (4, 2, ["seeded"])
     assert family["refuted_alone"] == ["own draws"]

@@ -7,7 +7,10 @@ import textwrap
 
 import pytest
 
-pytestmark = [pytest.mark.skipif(sys.platform == "win32", reason="forks and signals"), pytest.mark.time_limit(150)]
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="forks and signals"),
+    pytest.mark.time_limit(150),
+]
 
 # Before each: `x` is the input, `noise` a fresh draw, `n` counts the calls in this process.
 HEAD = """
@@ -27,10 +30,19 @@ ANSWER, ERROR = "an answer", "an error"
 # What they do: what must come of it, and what an error says.
 FIGHTS = {
     "sets the clock back": ("time.time = lambda: -1e9; return x + noise", ANSWER),
-    "stops the clocks": ("time.monotonic = time.perf_counter = lambda: 0.0; return x + noise", ANSWER),
-    "seeds all generators": ("np.random.seed(0); import random; random.seed(0); return x + noise", ANSWER),
+    "stops the clocks": (
+        "time.monotonic = time.perf_counter = lambda: 0.0; return x + noise",
+        ANSWER,
+    ),
+    "seeds all generators": (
+        "np.random.seed(0); import random; random.seed(0); return x + noise",
+        ANSWER,
+    ),
     "draws the same again and again": ("np.random.seed(0); return x + np.random.laplace()", ANSWER),
-    "ignores interrupts": ("signal.signal(signal.SIGINT, signal.SIG_IGN); return x + noise", ANSWER),
+    "ignores interrupts": (
+        "signal.signal(signal.SIGINT, signal.SIG_IGN); return x + noise",
+        ANSWER,
+    ),
     "takes our alarm": (
         "signal.signal(signal.SIGALRM, lambda *_: None)\n    if n == 200: time.sleep(600)\n    return x + noise",
         "max_seconds",
@@ -60,7 +72,10 @@ FIGHTS = {
     # Lost work runs again, in new workers that have not counted so far.
     "exits at once, later": ("if n > 200: os._exit(1)\n    return x + noise", "either"),
     "kills itself": ("if n > 200: raise KeyboardInterrupt\n    return x + noise", "interrupted"),
-    "raises beyond exceptions": ("raise type('Worse', (BaseException,), {})('no')", "the mechanism raised Worse: no"),
+    "raises beyond exceptions": (
+        "raise type('Worse', (BaseException,), {})('no')",
+        "the mechanism raised Worse: no",
+    ),
     "raises a generator's end": ("raise GeneratorExit", "the mechanism raised GeneratorExit"),
     "recurses": ("return f(x, rng)", "RecursionError"),
     "lets nobody recurse": ("sys.setrecursionlimit(90); return x + noise", ANSWER),
@@ -76,7 +91,10 @@ FIGHTS = {
     ),
     "warns": ("warnings.warn('odd'); return x + noise", ANSWER),
     "makes errors of warnings": ("warnings.simplefilter('error'); return x + noise", ANSWER),
-    "closes the streams": ("sys.stdin.close(); sys.stdout.close(); sys.stderr.close(); return x + noise", ANSWER),
+    "closes the streams": (
+        "sys.stdin.close(); sys.stdout.close(); sys.stderr.close(); return x + noise",
+        ANSWER,
+    ),
     "loses the streams": ("sys.stdin = sys.stdout = sys.stderr = None; return x + noise", ANSWER),
     "closes standard input for good": ("if n == 1: os.close(0)\n    return x + noise", ANSWER),
     "empties the environment": ("os.environ.clear(); return x + noise", ANSWER),
@@ -86,7 +104,10 @@ FIGHTS = {
     "returns deep lists": ("a = noise\n    for _ in range(100_000): a = [a]\n    return a", ERROR),
     "returns itself, a function": ("return f", ERROR),
     "returns an endless iterator": ("import itertools; return itertools.count()", ERROR),
-    "gives the same buffer": ("global b\n    b = globals().get('b', np.zeros(2)); b[:] = x + noise; return b", ANSWER),
+    "gives the same buffer": (
+        "global b\n    b = globals().get('b', np.zeros(2)); b[:] = x + noise; return b",
+        ANSWER,
+    ),
 }
 
 
@@ -104,7 +125,13 @@ LASTING = {
 
 # What a worker answers to just as the program itself: the same code runs the mechanism and reads what it returns.
 SAME_IN_WORKERS = {
-    *("sets the clock back", "stops the clocks", "seeds all generators", "draws the same again and again", "warns"),
+    *(
+        "sets the clock back",
+        "stops the clocks",
+        "seeds all generators",
+        "draws the same again and again",
+        "warns",
+    ),
     *("makes numpy raise", "exits later", "raises a generator's end", "gives the same buffer"),
     *("returns itself inside itself", "returns itself, a function", "returns an endless iterator"),
 }
@@ -112,14 +139,28 @@ SAME_IN_WORKERS = {
 
 @pytest.mark.parametrize(
     ("fight", "jobs"),
-    [(fight, jobs) for fight in FIGHTS for jobs in HOW if jobs == "1" or fight not in SAME_IN_WORKERS],
+    [
+        (fight, jobs)
+        for fight in FIGHTS
+        for jobs in HOW
+        if jobs == "1" or fight not in SAME_IN_WORKERS
+    ],
 )
 def test_a_clear_end(fight, jobs, tmp_path, warm_python):
     body, expected = FIGHTS[fight]
     (tmp_path / "m.py").write_text(HEAD + "    " + textwrap.dedent(body) + "\n")
-    command, claim = ("audit", ["--epsilon", "3"]) if jobs == "1" and fight in LASTING else HOW[jobs]
+    command, claim = (
+        ("audit", ["--epsilon", "3"]) if jobs == "1" and fight in LASTING else HOW[jobs]
+    )
     inputs = ["--left", "0", "--right", "1", *claim, "--samples", "600", "--seed", "0"]
-    limits = ["--max-seconds", "2" if expected == "max_seconds" else "40", "--jobs", jobs, "--json", "result.json"]
+    limits = [
+        "--max-seconds",
+        "2" if expected == "max_seconds" else "40",
+        "--jobs",
+        jobs,
+        "--json",
+        "result.json",
+    ]
     run = warm_python.run("-m", "epsilometer", command, "m:f", *inputs, *limits, cwd=tmp_path)
     said = f"status {run.returncode}\n{run.stdout}\n{run.stderr}"
     assert "Traceback" not in run.stderr.partition("in the child")[0], said
@@ -135,7 +176,11 @@ def test_a_clear_end(fight, jobs, tmp_path, warm_python):
 
 
 THROW = "(_ for _ in ()).throw({})"
-WAYS = {"raises": THROW.format("ValueError()"), "exits": THROW.format("SystemExit(0)"), "lies": "-1"}
+WAYS = {
+    "raises": THROW.format("ValueError()"),
+    "exits": THROW.format("SystemExit(0)"),
+    "lies": "-1",
+}
 ALL_OF_THEM = """
 import json, sys
 from epsilometer.cli import main
@@ -150,7 +195,9 @@ for name in json.load(open("names.json")):
 
 
 @pytest.mark.parametrize("jobs", HOW)
-@pytest.mark.parametrize("special", ["eq", "hash", "array", "len", "bool", "repr", "iter", "float", "getattr"])
+@pytest.mark.parametrize(
+    "special", ["eq", "hash", "array", "len", "bool", "repr", "iter", "float", "getattr"]
+)
 def test_objects_that_fight(special, jobs, tmp_path, warm_python):
     """An answer or an error each, one after the other in one program."""
     for way, said in WAYS.items():
@@ -160,7 +207,9 @@ def test_objects_that_fight(special, jobs, tmp_path, warm_python):
     (tmp_path / "names.json").write_text(json.dumps(names))
     command, claim = HOW[jobs]
     inputs = ["--left", "0", "--right", "1", *claim, "--samples", "600", "--seed", "0"]
-    run = warm_python.run("-c", ALL_OF_THEM, command, *inputs, "--max-seconds", "40", "--jobs", jobs, cwd=tmp_path)
+    run = warm_python.run(
+        "-c", ALL_OF_THEM, command, *inputs, "--max-seconds", "40", "--jobs", jobs, cwd=tmp_path
+    )
     said = f"status {run.returncode}\n{run.stdout}\n{run.stderr}"
     ends = json.loads((tmp_path / "ends.json").read_text())
     assert list(ends) == names, said

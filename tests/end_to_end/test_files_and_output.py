@@ -62,7 +62,18 @@ def run(tmp_path, warm_python):
 
 def laplace(*more):
     """Stops early, and so does not work out what else could have been refuted, which takes a second."""
-    return ["audit", "zoo:laplace", "--epsilon", "1", "--samples", "400", "--seed", "0", "--stop-early", *more]
+    return [
+        "audit",
+        "zoo:laplace",
+        "--epsilon",
+        "1",
+        "--samples",
+        "400",
+        "--seed",
+        "0",
+        "--stop-early",
+        *more,
+    ]
 
 
 def closed(descriptor):
@@ -79,21 +90,36 @@ def test_a_full_disk_leaves_whole_files_and_is_no_verdict(run, tmp_path, size):
         (tmp_path / name).write_text("OLD")
     flags = zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True)
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = run(*laplace(*(each for flag in flags for each in flag)), file_size=size, env=environment)
+    ended = run(
+        *laplace(*(each for flag in flags for each in flag)), file_size=size, env=environment
+    )
     assert ended.returncode == 2
     assert "r.html cannot be written: File too large" in ended.stderr
-    assert ended.stderr.count("epsilometer: ") == 1  # beside signs of life, which it gives on a busy machine
+    assert (
+        ended.stderr.count("epsilometer: ") == 1
+    )  # beside signs of life, which it gives on a busy machine
     assert ended.stdout.startswith("NOT REFUTED")  # what was found out is not lost
     for name, end in zip(FILES, ("}\n", "</html>", "</testsuites>\n", "\n"), strict=True):
         text = (tmp_path / name).read_text()
-        assert text == "OLD" or (len(text) <= size and text.rstrip("\n").endswith(end.rstrip("\n"))), name
+        assert text == "OLD" or (
+            len(text) <= size and text.rstrip("\n").endswith(end.rstrip("\n"))
+        ), name
     assert names(tmp_path) == sorted(FILES)
 
 
 def test_a_profile_and_its_picture_survive_a_full_disk(run, tmp_path):
     for name in ("p.json", "p.svg"):
         (tmp_path / name).write_text("OLD")
-    arguments = ["profile", "zoo:laplace", "--samples", "400", "--json", "p.json", "--plot", "p.svg"]
+    arguments = [
+        "profile",
+        "zoo:laplace",
+        "--samples",
+        "400",
+        "--json",
+        "p.json",
+        "--plot",
+        "p.svg",
+    ]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     ended = run(*arguments, file_size=500, env=environment)
     assert ended.returncode == 2
@@ -103,7 +129,9 @@ def test_a_profile_and_its_picture_survive_a_full_disk(run, tmp_path):
 
 
 def test_a_suite_survives_a_full_disk(run, tmp_path):
-    (tmp_path / "s.toml").write_text('samples = 400\nseed = 0\n[[audit]]\nmechanism = "zoo:laplace"\n')
+    (tmp_path / "s.toml").write_text(
+        'samples = 400\nseed = 0\n[[audit]]\nmechanism = "zoo:laplace"\n'
+    )
     assert run("run", "s.toml", "--jobs", "1").returncode == 0
     out = tmp_path / "epsilometer-report"
     before = {path: path.read_bytes() for path in out.iterdir()}
@@ -118,7 +146,9 @@ def test_a_suite_survives_a_full_disk(run, tmp_path):
 @pytest.mark.parametrize("extra", [[], ["--jobs", "2"]], ids=["here", "workers"])
 def test_json_on_standard_output_is_nothing_but_json(run, tmp_path, extra):
     (tmp_path / "m.py").write_text(CHATTER)
-    ended = run("audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "400", "--json", "-", *extra)
+    ended = run(
+        "audit", "m:noisy", *INPUTS, "--epsilon", "9", "--samples", "400", "--json", "-", *extra
+    )
     assert json.loads(ended.stdout)["verdict"] == "not refuted"
     assert ended.returncode == 0
     for text in ("the import", "a child", "a descriptor", "C"):
@@ -143,7 +173,9 @@ def test_a_thread_that_prints_at_the_end_does_not_cost_the_exit_status(tmp_path)
     (tmp_path / "m.py").write_text(LATE)
     command = [*COMMAND, "measure", "m:noisy", *INPUTS, "--samples", "100", "--json", "-"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # streams with locks
+    buffered = {
+        name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"
+    }  # streams with locks
     with subprocess.Popen(command, cwd=tmp_path, env=buffered, **pipes) as program:
         assert json.loads(program.stdout.read())
         time.sleep(2.0)  # nobody reads what it prints: the thread must wait
@@ -176,7 +208,18 @@ def test_no_command_lets_a_mechanism_print(run, tmp_path, command):
 
 def test_names_of_standard_output_mean_ours(run, tmp_path):
     (tmp_path / "m.py").write_text(CHATTER)
-    arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "400", "--json", "-", "--markdown"]
+    arguments = [
+        "audit",
+        "m:noisy",
+        *INPUTS,
+        "--epsilon",
+        "0.01",
+        "--samples",
+        "400",
+        "--json",
+        "-",
+        "--markdown",
+    ]
     piped = run(*arguments, "/dev/stdout").stdout
     with (tmp_path / "out").open("w") as out:
         run(*arguments, "/dev/stdout", stdout=out)
@@ -204,7 +247,9 @@ def test_a_mechanism_cannot_end_us_with_a_verdict(run, tmp_path, function, extra
     assert not status or ended.stderr.splitlines()[-1].startswith("epsilometer: ")
 
 
-@pytest.mark.parametrize("arguments", [laplace(), laplace("--json", "-"), ["zoo"], ["audit", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [laplace(), laplace("--json", "-"), ["zoo"], ["audit", "--help"], ["--version"]]
+)
 def test_an_answer_that_nobody_got_is_none(run, arguments):
     with open("/dev/full", "w") as full:
         ended = run(*arguments, stdout=full)
@@ -232,7 +277,17 @@ def test_an_error_stays_one_without_anybody_to_tell(run, tmp_path):
         assert run(*laplace(), stderr=full).returncode == 0
     assert run(*bad, preexec_fn=closed(2), stderr=None).returncode == 2
     (tmp_path / "chatter.py").write_text(CHATTER)
-    arguments = ["audit", "chatter:noisy", *INPUTS, "--epsilon", "9", "--samples", "400", "--json", "-"]
+    arguments = [
+        "audit",
+        "chatter:noisy",
+        *INPUTS,
+        "--epsilon",
+        "9",
+        "--samples",
+        "400",
+        "--json",
+        "-",
+    ]
     fine = run(*arguments, preexec_fn=closed(2), stderr=None)
     assert fine.returncode == 0
     json.loads(fine.stdout)
@@ -244,7 +299,11 @@ def test_a_mechanism_that_changes_the_folder_moves_nothing(run, tmp_path):
         "import os\nos.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'elsewhere'))\n"
         "def noisy(x, rng):\n    os.chdir('/')\n    return x + rng.laplace()\n"
     )
-    flags = [each for pair in zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True) for each in pair]
+    flags = [
+        each
+        for pair in zip(("--json", "--html", "--junit", "--markdown"), FILES, strict=True)
+        for each in pair
+    ]
     for number, extra in enumerate(([], ["--stop-early"], ["--jobs", "2"])):
         arguments = ["audit", "m:noisy", *INPUTS, "--epsilon", "0.01", "--samples", "200", *extra]
         ended = run(*arguments, *flags, "--checkpoint", f"c{number}")
@@ -266,7 +325,18 @@ def test_who_holds_a_checkpoint_is_named(tmp_path, run, extra):
         "import time\ndef f(x, rng):\n"
         "    open('begun', 'w').close()\n    time.sleep(.002)\n    return x + rng.laplace()\n"
     )
-    arguments = ["audit", "m:f", *INPUTS, "--epsilon", "1", "--samples", "20000", "--checkpoint", "c", *extra]
+    arguments = [
+        "audit",
+        "m:f",
+        *INPUTS,
+        "--epsilon",
+        "1",
+        "--samples",
+        "20000",
+        "--checkpoint",
+        "c",
+        *extra,
+    ]
     with subprocess.Popen([*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.DEVNULL) as first:
         _wait_for(tmp_path / "begun")
         second = run(*arguments)
@@ -276,14 +346,25 @@ def test_who_holds_a_checkpoint_is_named(tmp_path, run, extra):
 
 
 def test_a_history_cannot_steer_a_terminal(run, tmp_path):
-    (tmp_path / "s.toml").write_text('samples = 400\nseed = 0\n[[audit]]\nmechanism = "zoo:laplace"\n')
+    (tmp_path / "s.toml").write_text(
+        'samples = 400\nseed = 0\n[[audit]]\nmechanism = "zoo:laplace"\n'
+    )
     assert run("run", "s.toml", "--jobs", "1").returncode == 0
     evil = "\x1b[2J\x9b31m\u202e\x07"
     with sqlite3.connect(tmp_path / "s.history.sqlite") as base:
         base.execute("UPDATE runs SET began = ?, ended = ?", (evil, evil))
         base.execute("UPDATE outcomes SET name = ?, finished = ?, verdict = ?", (evil, evil, evil))
-        base.execute("INSERT INTO outcomes VALUES (1, 'x', '', ?, ?, NULL, NULL, ?, NULL)", (evil, evil, evil))
-    for more in ([], ["--run", "1"], ["--audit", evil], ["--audit", "x"], ["--audit", "\x1bmissing"]):
+        base.execute(
+            "INSERT INTO outcomes VALUES (1, 'x', '', ?, ?, NULL, NULL, ?, NULL)",
+            (evil, evil, evil),
+        )
+    for more in (
+        [],
+        ["--run", "1"],
+        ["--audit", evil],
+        ["--audit", "x"],
+        ["--audit", "\x1bmissing"],
+    ):
         ended = run("history", "s.toml", *more)
         assert not set(evil) & set(ended.stdout + ended.stderr) - set("[2J31m"), more
         assert ended.returncode == (2 if "\x1bmissing" in more else 0)

@@ -39,7 +39,9 @@ class Service(BaseHTTPRequestHandler):
 
     def draw(self, request, scale=0.5):
         with self.server.lock:
-            return self.server.rng.laplace(float(request["dataset"]), scale, int(request.get("n", 1))).tolist()
+            return self.server.rng.laplace(
+                float(request["dataset"]), scale, int(request.get("n", 1))
+            ).tolist()
 
     def way_single(self, request, turn):
         self.answer(self.draw(request)[0])
@@ -218,7 +220,9 @@ def test_slow_and_failing_at_times(server, url):
     service = em.from_http(f"{url}/slow-and-failing?key=secret", batch=True, pause=0.01)
     result = em.audit(service, em.Pair(0, 1), em.PureDP(1.0), samples=20_000, seed=0)
     assert result.is_refuted
-    assert server.turns["/slow-and-failing?key=secret"] > 50  # a third more than the 40 that were needed
+    assert (
+        server.turns["/slow-and-failing?key=secret"] > 50
+    )  # a third more than the 40 that were needed
     assert "secret" not in result.to_json()
 
 
@@ -252,11 +256,15 @@ def test_one_request_per_output(server, url):
         ("down", 3, "did not answer in 3 tries; the last one: status 503: b'<h1>down</h1>'"),
     ],
 )
-def test_services_that_misbehave_are_quoted_and_not_asked_again(server, url, path, requests, reason):
+def test_services_that_misbehave_are_quoted_and_not_asked_again(
+    server, url, path, requests, reason
+):
     # Only those that never answer are not waited for; the others may take their time on a busy machine.
     timeout = 0.7 if path in ("silent", "dripping") else 100
     with pytest.raises(em.MechanismError, match=reason) as caught:
-        sample(f"{url}/{path}", batch=True, timeout=timeout, retries=2, pause=0.01, max_output=10**6)
+        sample(
+            f"{url}/{path}", batch=True, timeout=timeout, retries=2, pause=0.01, max_output=10**6
+        )
     while f"/{path}" not in server.turns:  # it may come to read the request after we have given up
         time.sleep(0.01)
     assert server.turns[f"/{path}"] == requests
@@ -266,16 +274,21 @@ def test_services_that_misbehave_are_quoted_and_not_asked_again(server, url, pat
 def test_silence_has_one_name_whoever_notices_it_first(url, monkeypatch):
     # As on a busy machine, where the thread that keeps the time of the whole request gets its turn too late.
     monkeypatch.setattr("epsilometer.mechanisms.http._Watch._ring", lambda watch: None)
-    with pytest.raises(em.MechanismError, match=r"broke off: no whole answer within timeout=0\.3 s; this is"):
+    with pytest.raises(
+        em.MechanismError, match=r"broke off: no whole answer within timeout=0\.3 s; this is"
+    ):
         sample(f"{url}/silent", timeout=0.3)
 
 
 def test_nobody_listens():
     with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))  # a port that is bound but not listened at refuses, and nobody else gets it
+        held.bind(
+            ("127.0.0.1", 0)
+        )  # a port that is bound but not listened at refuses, and nobody else gets it
         port = held.getsockname()[1]
         with pytest.raises(
-            em.MechanismError, match=r"did not answer in 3 tries; the last one: cannot connect: .*refused"
+            em.MechanismError,
+            match=r"did not answer in 3 tries; the last one: cannot connect: .*refused",
         ):
             sample(f"http://127.0.0.1:{port}/", retries=2, pause=0.01)
 
@@ -302,7 +315,10 @@ def test_a_service_that_starts_late(monkeypatch):
     thread = threading.Thread(target=start)
     thread.start()
     try:
-        assert len(sample(f"http://127.0.0.1:{late.server_port}/single", 1, retries=20, pause=0.05)) == 1
+        assert (
+            len(sample(f"http://127.0.0.1:{late.server_port}/single", 1, retries=20, pause=0.05))
+            == 1
+        )
     finally:
         late.shutdown()
         thread.join()
@@ -341,8 +357,16 @@ def test_addresses_that_are_not_ascii(server, url):
         ("http://host:99999/", {}, "must be an address"),
         ("http://a:b@host/", {}, "must not hold a name and password"),
         ("http://host/a b", {}, "must be an address"),
-        ("http://host/", {"timeout": -1}, "timeout=-1 makes no sense: it must be a finite number above 0"),
-        ("http://host/", {"retries": -1}, "retries=-1 makes no sense: it must be a finite number of at least 0"),
+        (
+            "http://host/",
+            {"timeout": -1},
+            "timeout=-1 makes no sense: it must be a finite number above 0",
+        ),
+        (
+            "http://host/",
+            {"retries": -1},
+            "retries=-1 makes no sense: it must be a finite number of at least 0",
+        ),
     ],
 )
 def test_bad_settings(address, settings, reason):
@@ -411,7 +435,14 @@ class TestLostAndRetried:
 
     def test_a_failure_in_a_worker_is_the_mechanisms(self, url):
         with pytest.raises(em.MechanismError, match="status 504"):
-            em.audit(em.from_http(f"{url}/gateway-timeout"), self.PAIR, em.PureDP(0.1), samples=400, seed=0, jobs=2)
+            em.audit(
+                em.from_http(f"{url}/gateway-timeout"),
+                self.PAIR,
+                em.PureDP(0.1),
+                samples=400,
+                seed=0,
+                jobs=2,
+            )
 
     def test_a_batch_has_no_outcome_for_a_failure(self, url):
         with pytest.raises(em.InputError, match="on_error='outcome' must be 'raise'"):

@@ -29,7 +29,10 @@ def pids(runner, tasks=40):
 
 def is_running(pid):
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     except FileNotFoundError:
         return False
 
@@ -57,7 +60,10 @@ def test_every_future_ends(monkeypatch, rng):
         alive = [pid for pid in seen if is_running(pid)]
         if alive:
             with suppress(ProcessLookupError):
-                os.kill(int(rng.choice(alive)), rng.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]))
+                os.kill(
+                    int(rng.choice(alive)),
+                    rng.choice([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM]),
+                )
 
     def collect(pool, ticket):
         try:
@@ -80,7 +86,10 @@ def test_every_future_ends(monkeypatch, rng):
                 timer.start()
             tickets = []
             for _ in range(int(rng.integers(1, 120))):
-                size, seconds = int(10 ** rng.uniform(0, 6)), rng.choice([0.0, 0.0, 0.0, 0.001, 0.02])
+                size, seconds = (
+                    int(10 ** rng.uniform(0, 6)),
+                    rng.choice([0.0, 0.0, 0.0, 0.001, 0.02]),
+                )
                 try:
                     tickets.append(pool.submit(key, shipped, (size, seconds)))
                 except Fault:
@@ -151,11 +160,16 @@ class TestWorkersThatAreLost:
             time.sleep(1000)
 
         try:
-            with closing(open_runner(2)) as runner, pytest.raises(em.EngineError, match="ended with status 3"):
+            with (
+                closing(open_runner(2)) as runner,
+                pytest.raises(em.EngineError, match="ended with status 3"),
+            ):
                 list(runner.map(forks_and_dies, [0]))
         finally:
             for path in tmp_path.iterdir():
-                wait_until(lambda path=path: not is_running(int(path.name)))  # it ends with its worker
+                wait_until(
+                    lambda path=path: not is_running(int(path.name))
+                )  # it ends with its worker
 
     def test_workers_that_cannot_be_started(self, monkeypatch):
         with local_pool._lock:
@@ -171,7 +185,9 @@ class TestWorkersThatAreLost:
 
 
 class TestWarmWorkers:
-    def test_they_serve_one_audit_after_the_other_and_notice_where_the_program_is(self, tmp_path, monkeypatch):
+    def test_they_serve_one_audit_after_the_other_and_notice_where_the_program_is(
+        self, tmp_path, monkeypatch
+    ):
         with closing(open_runner(2)) as runner:
             wait_until(lambda: len(pids(runner)) == 2)
             seen = pids(runner)
@@ -179,7 +195,9 @@ class TestWarmWorkers:
         (tmp_path / "only_here.py").write_text("PLACE = 7\n", encoding="utf-8")
         monkeypatch.syspath_prepend(str(tmp_path))
         with closing(open_runner(2)) as runner:
-            found = set(runner.map(lambda _: (os.getcwd(), __import__("only_here").PLACE), range(20)))
+            found = set(
+                runner.map(lambda _: (os.getcwd(), __import__("only_here").PLACE), range(20))
+            )
             assert found == {(str(tmp_path.resolve()), 7)}
             assert pids(runner) <= seen
 
@@ -193,7 +211,9 @@ class TestWarmWorkers:
 
     def test_audits_in_several_threads_have_workers_of_their_own(self):
         def bound(**where):
-            return em.audit(em.zoo.laplace(epsilon=1.0), samples=20_000, seed=1, **where).lower_bound
+            return em.audit(
+                em.zoo.laplace(epsilon=1.0), samples=20_000, seed=1, **where
+            ).lower_bound
 
         found = []
         threads = [threading.Thread(target=lambda: found.append(bound(jobs=2))) for _ in range(3)]
@@ -268,7 +288,9 @@ def test_programs_need_no_main_guard(way, tmp_path):
         "interactive": (["-i"], PROGRAM),
     }[way]
     argv = [sys.executable, *arguments]
-    done = subprocess.run(argv, cwd=tmp_path, input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        argv, cwd=tmp_path, input=given, capture_output=True, text=True, check=False
+    )
     assert done.stdout == "the program begins\nTrue\n", done.stderr
 
 
@@ -278,7 +300,9 @@ def test_options_of_the_interpreter_hold_in_workers_too():
         "runner = open_runner(2)\n"
         "print(__debug__, set(runner.map(lambda _: __debug__, range(4))))\n"
     )
-    done = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False {False}\n"
 
 
@@ -288,7 +312,9 @@ def test_what_a_mechanism_prints_is_seen():
         # Each in one piece: the pieces of two workers would mix.
         "list(open_runner(2).map(lambda task: print(f'task {task}\\n', end=''), range(3)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert sorted(done.stdout.split("\n")) == ["", "task 0", "task 1", "task 2"]
 
 
@@ -318,7 +344,9 @@ class TestTheEndOfTheProgram:
 
         return start
 
-    @pytest.mark.parametrize("ending", ["", "tasks.close()", "import gc; del tasks; gc.collect()", "sys.exit(0)"])
+    @pytest.mark.parametrize(
+        "ending", ["", "tasks.close()", "import gc; del tasks; gc.collect()", "sys.exit(0)"]
+    )
     def test_it_does_not_wait_for_workers(self, start, ending):
         process, workers = start(ending)
         said = process.communicate()
@@ -334,9 +362,13 @@ class TestTheEndOfTheProgram:
 
     def test_an_interrupt_from_the_terminal_reaches_workers_too(self, start):
         ending = "import signal\nos.setpgid(0, 0)\nprint('waiting', flush=True)\nnext(tasks)"
-        process, workers = start(ending.replace("next(tasks)", "os.killpg(0, signal.SIGINT); next(tasks)"))
+        process, workers = start(
+            ending.replace("next(tasks)", "os.killpg(0, signal.SIGINT); next(tasks)")
+        )
         complaint = process.communicate()[1]
-        assert complaint.count("KeyboardInterrupt") == 1, complaint  # the program's; workers say nothing
+        assert complaint.count("KeyboardInterrupt") == 1, (
+            complaint
+        )  # the program's; workers say nothing
         wait_until(lambda: not any(map(is_running, workers())))
 
     def test_audits_go_on_after_an_interrupt(self, start):
@@ -375,5 +407,7 @@ print(status, mine <= before, set(open_runner(2).map(pid, range(20))) <= before)
 
 
 def test_a_fork_of_the_program_has_workers_of_its_own():
-    done = subprocess.run([sys.executable, "-W", "error", "-c", FORK], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORK], capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("0 True True\n", "")

@@ -72,7 +72,18 @@ def test_a_checkpoint_takes_no_memory_either(tmp_path):
 
 def test_the_terminal_shows_rate_and_time_left(tmp_path):
     (tmp_path / "slowly.py").write_text(SLOW, encoding="utf-8")
-    arguments = ["audit", "slowly:slow", "--left", "0", "--right", "1", "--epsilon", "0.1", "--samples", "2000"]
+    arguments = [
+        "audit",
+        "slowly:slow",
+        "--left",
+        "0",
+        "--right",
+        "1",
+        "--epsilon",
+        "0.1",
+        "--samples",
+        "2000",
+    ]
     reading, writing = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "epsilometer", *arguments],

@@ -62,7 +62,10 @@ def run(pytester, loaded):
 
 
 def confidences(outcome):
-    return {name: float(value) for name, value in re.findall(r"(\w+)=(0\.\d+)$", outcome.stdout.str(), re.MULTILINE)}
+    return {
+        name: float(value)
+        for name, value in re.findall(r"(\w+)=(0\.\d+)$", outcome.stdout.str(), re.MULTILINE)
+    }
 
 
 def test_every_audit_gets_an_equal_share(pytester, run):
@@ -76,7 +79,9 @@ def test_every_audit_gets_an_equal_share(pytester, run):
     assert set(found) == {"default", "lenient", "first", "second", "through"}
     assert all(confidence == pytest.approx(share, abs=1e-12) for confidence in found.values())
     outcome.stdout.fnmatch_lines(
-        ["family: with probability at least 93 % no true claim is called refuted in this run (7 shares of 0.07)"]
+        [
+            "family: with probability at least 93 % no true claim is called refuted in this run (7 shares of 0.07)"
+        ]
     )
 
 
@@ -84,7 +89,9 @@ def test_the_family_is_what_was_selected_unless_its_size_is_given(pytester, run)
     pytester.makepyfile(TESTS)
     alone = confidences(run("-s", "-k", "test_lenient", *CONFIDENCE))
     assert alone["lenient"] == pytest.approx(0.93)
-    fixed = confidences(run("-s", "-k", "test_lenient", *CONFIDENCE, "-o", "epsilometer_family_size=70"))
+    fixed = confidences(
+        run("-s", "-k", "test_lenient", *CONFIDENCE, "-o", "epsilometer_family_size=70")
+    )
     assert fixed["lenient"] == pytest.approx(0.999)
 
 
@@ -111,7 +118,10 @@ def test_an_audit_that_was_not_counted_is_refused(pytester, run):
     outcome = run("-k", "too_many or hidden", *CONFIDENCE)
     outcome.assert_outcomes(failed=2)
     outcome.stdout.fnmatch_lines(
-        ["*test_one_too_many has spent its share*", "*test_hidden was not counted as a test with an audit*"],
+        [
+            "*test_one_too_many has spent its share*",
+            "*test_hidden was not counted as a test with an audit*",
+        ],
     )
 
 
@@ -163,7 +173,9 @@ def test_processes_of_xdist_need_the_size(pytester, run):
     outcome.stdout.fnmatch_lines(["family: *(70 shares of 0.07)"])
     outcome.stdout.re_match_lines([r".*::test_two .* 0\.001$"])
     small = run("-n", "1", *CONFIDENCE, "-o", "epsilometer_family_size=3")
-    small.stdout.fnmatch_lines(["*epsilometer_family_size=3, but the collected tests run 7 audits*"])
+    small.stdout.fnmatch_lines(
+        ["*epsilometer_family_size=3, but the collected tests run 7 audits*"]
+    )
     small.assert_outcomes(passed=1, failed=6)
     each = run("--dist=each", "--tx=popen", *CONFIDENCE, "-o", "epsilometer_family_size=70")
     each.stderr.fnmatch_lines(["*--dist=each runs every audit several times*"])
@@ -172,9 +184,18 @@ def test_processes_of_xdist_need_the_size(pytester, run):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("-o", "epsilometer_family_confidence=95"), "epsilometer_family_confidence=95 must be a number above 0"),
-        (("-o", "epsilometer_family_confidence=high"), "epsilometer_family_confidence=high must be a number above 0"),
-        ((*CONFIDENCE, "-o", "epsilometer_family_size=0"), "epsilometer_family_size=0 must be a whole number"),
+        (
+            ("-o", "epsilometer_family_confidence=95"),
+            "epsilometer_family_confidence=95 must be a number above 0",
+        ),
+        (
+            ("-o", "epsilometer_family_confidence=high"),
+            "epsilometer_family_confidence=high must be a number above 0",
+        ),
+        (
+            (*CONFIDENCE, "-o", "epsilometer_family_size=0"),
+            "epsilometer_family_size=0 must be a whole number",
+        ),
         ((*CONFIDENCE, "-o", "epsilometer_family_size=6"), "the collected tests run 7 audits"),
         ((*CONFIDENCE, "--epsilometer-night=0"), "--epsilometer-night=0 must be at least 1"),
         (("--epsilometer-night=3",), "--epsilometer-night needs epsilometer_family_confidence"),
@@ -210,4 +231,6 @@ def test_an_approximate_guarantee_is_listed_apart(pytester, run):
     )
     outcome = run("-k", "test_rough", *CONFIDENCE)
     outcome.assert_outcomes(passed=1)
-    outcome.stdout.fnmatch_lines(["not covered by that: *::test_rough, whose guarantee is asymptotic"])
+    outcome.stdout.fnmatch_lines(
+        ["not covered by that: *::test_rough, whose guarantee is asymptotic"]
+    )

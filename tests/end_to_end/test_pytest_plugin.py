@@ -70,7 +70,9 @@ def run_apart(pytester):
 
 
 def failure(outcome):
-    return "\n".join(line.removeprefix("E").strip() for line in outcome.outlines if line.startswith("E"))
+    return "\n".join(
+        line.removeprefix("E").strip() for line in outcome.outlines if line.startswith("E")
+    )
 
 
 def test_verdicts_become_outcomes(pytester, run_apart):
@@ -82,7 +84,9 @@ def test_verdicts_become_outcomes(pytester, run_apart):
     assert "fails at most once in 1,000,000 runs; exact guarantee" in text
     assert re.search(r"event +output [<≥≤>]", text)
     assert 'pytest "test_verdicts_become_outcomes.py::test_leaks"' in text
-    assert "_epsilometer_pytest.py" not in outcome.stdout.str()  # our own lines stay out of the traceback
+    assert (
+        "_epsilometer_pytest.py" not in outcome.stdout.str()
+    )  # our own lines stay out of the traceback
 
 
 def test_the_summary_has_a_line_per_audit(pytester, run):
@@ -94,7 +98,10 @@ def test_the_summary_has_a_line_per_audit(pytester, run):
     assert sum("::test_marked" in line for line in table) == 2
     assert any("::test_leaks" in line and " refuted" in line for line in table)
     # 2 tests at 1e-6, one audit at 1e-3, one at 1e-2
-    assert table[5] == "4 audits; if all claims are true, at most 0.011 of them fail by chance, on average"
+    assert (
+        table[5]
+        == "4 audits; if all claims are true, at most 0.011 of them fail by chance, on average"
+    )
 
 
 def test_the_summary_says_what_was_switched_off(pytester, run):
@@ -106,9 +113,13 @@ def test_the_summary_says_what_was_switched_off(pytester, run):
             epsilometer.assert_private(noisy, em.Pair(0, 1), em.PureDP(1.0), samples=1000, suppress=["drift"])
     """)
     outcome = run("--junit-xml=r.xml")
-    assert any("not refuted, with the drift check switched off" in line for line in outcome.outlines)
+    assert any(
+        "not refuted, with the drift check switched off" in line for line in outcome.outlines
+    )
     properties = ElementTree.parse(pytester.path / "r.xml").iter("property")
-    assert ("epsilometer.with", "the drift check switched off") in [(p.get("name"), p.get("value")) for p in properties]
+    assert ("epsilometer.with", "the drift check switched off") in [
+        (p.get("name"), p.get("value")) for p in properties
+    ]
 
 
 def test_the_replay_line_gives_the_same_figures(pytester, run):
@@ -151,7 +162,11 @@ def test_order_and_selection_change_no_seed(pytester, run):
         run("--junit-xml=j.xml", *arguments)
         cases = ElementTree.parse(pytester.path / "j.xml").iter("testcase")
         return {
-            case.get("name"): [each.get("value") for each in case.iter("property") if each.get("name").endswith("seed")]
+            case.get("name"): [
+                each.get("value")
+                for each in case.iter("property")
+                if each.get("name").endswith("seed")
+            ]
             for case in cases
         }
 
@@ -165,7 +180,10 @@ def test_order_and_selection_change_no_seed(pytester, run):
 def test_junit_properties(pytester, run):
     pytester.makepyfile(TESTS)
     run("--junit-xml=j.xml")
-    cases = {case.get("name"): case for case in ElementTree.parse(pytester.path / "j.xml").iter("testcase")}
+    cases = {
+        case.get("name"): case
+        for case in ElementTree.parse(pytester.path / "j.xml").iter("testcase")
+    }
     noted = {each.get("name"): each.get("value") for each in cases["test_leaks"].iter("property")}
     assert noted["epsilometer.verdict"] == "refuted"
     assert noted["epsilometer.samples"] == "20000"
@@ -198,7 +216,10 @@ def test_profiles_and_samples(pytester, run):
     )
     assert "used 3000" in run("-s").stdout.str()
     assert "used 30000" in run("-s", "--epsilometer-profile=nightly").stdout.str()
-    assert "used 500" in run("-s", "--epsilometer-profile=nightly", "--epsilometer-samples=500").stdout.str()
+    assert (
+        "used 500"
+        in run("-s", "--epsilometer-profile=nightly", "--epsilometer-samples=500").stdout.str()
+    )
     assert run("--epsilometer-profile=weekly").ret == 4
 
 
@@ -277,7 +298,9 @@ def test_strategies_and_domains_drive_audits_and_leaks_become_tests(pytester):
     pytester.makepyfile(test_given=GIVEN)
     found = outcomes("--epsilometer-write-tests=.", "test_given.py", scale=0.3)
     found.assert_outcomes(failed=2)
-    found.stdout.fnmatch_lines(["*Regression test:*test_leak_given.py*", "*Regression test:*test_leak_domain.py*"])
+    found.stdout.fnmatch_lines(
+        ["*Regression test:*test_leak_given.py*", "*Regression test:*test_leak_domain.py*"]
+    )
     written = sorted(path.name for path in pytester.path.glob("test_leak_*.py"))
     assert written == ["test_leak_domain.py", "test_leak_given.py"]
     outcomes(*written, scale=0.3).assert_outcomes(failed=2)

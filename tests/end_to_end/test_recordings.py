@@ -26,7 +26,12 @@ def write(kind, name, values):
             json.dump(np.asarray(values).tolist(), file)
     else:
         with open(f"{name}.csv", "w", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in (["noisy"] if kind == "csv-header" else []) + list(values)))
+            file.write(
+                "".join(
+                    f"{line}\n"
+                    for line in (["noisy"] if kind == "csv-header" else []) + list(values)
+                )
+            )
     return f"{name}.{kind.partition('-')[0]}"
 
 
@@ -36,7 +41,10 @@ KINDS = ["npy", "npz", "json", "csv", "csv-header"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers(kind, rng, capsys):
     # The true ε is 2; the claims are so far from it that chance plays no role.
-    files = [write(kind, name, rng.laplace(centre, 0.5, 4000)) for name, centre in (("left", 0), ("right", 1))]
+    files = [
+        write(kind, name, rng.laplace(centre, 0.5, 4000))
+        for name, centre in (("left", 0), ("right", 1))
+    ]
     assert main(["compare", *files, "--epsilon", "1", "--seed", "0"]) == 1
     if kind == "npy":  # what is not refuted is rehearsed, which takes seconds
         assert main(["compare", *files, "--epsilon", "4", "--seed", "0"]) == 0
@@ -63,8 +71,27 @@ def test_how_a_file_stores_numbers_is_no_leak(rng, capsys):
 
 
 def test_results_of_recordings_are_stored(rng, here):
-    files = [write("npy", name, rng.laplace(centre, 0.5, 2000)) for name, centre in (("left", 0), ("right", 1))]
-    assert main(["compare", *files, "--mu", "0.1", "--json", "r.json", "--html", "r.html", "--seed", "0"]) == 1
+    files = [
+        write("npy", name, rng.laplace(centre, 0.5, 2000))
+        for name, centre in (("left", 0), ("right", 1))
+    ]
+    assert (
+        main(
+            [
+                "compare",
+                *files,
+                "--mu",
+                "0.1",
+                "--json",
+                "r.json",
+                "--html",
+                "r.html",
+                "--seed",
+                "0",
+            ]
+        )
+        == 1
+    )
     stored = json.loads((here / "r.json").read_text(encoding="utf-8"))
     assert stored["settings"]["left"] == "left.npy"
     assert "left.npy" in (here / "r.html").read_text(encoding="utf-8")

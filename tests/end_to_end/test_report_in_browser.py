@@ -71,13 +71,23 @@ class Browser:
         self._hear, says = os.pipe()
         # A small program moves the pipes to 3 and 4, where the browser looks for them; before that, both sit above 4.
         high = [os.dup2(each, 60 + at, inheritable=True) for at, each in enumerate((told, says))]
-        move = (
-            "import os, sys; os.dup2(60, 3); os.dup2(61, 4); os.closerange(60, 62); os.execv(sys.argv[1], sys.argv[1:])"
-        )
-        options = ["--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        options += ["--disable-dev-shm-usage", "--disable-background-networking", f"--user-data-dir={folder}"]
+        move = "import os, sys; os.dup2(60, 3); os.dup2(61, 4); os.closerange(60, 62); os.execv(sys.argv[1], sys.argv[1:])"
+        options = [
+            "--headless",
+            "--remote-debugging-pipe",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ]
+        options += [
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            f"--user-data-dir={folder}",
+        ]
         command = [sys.executable, "-c", move, program, *options, "about:blank"]
-        self._process = subprocess.Popen(command, pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            command, pass_fds=high, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         for each in (told, says, *high):
             os.close(each)
         self._number, self._rest, self._events = 0, b"", []
@@ -91,7 +101,10 @@ class Browser:
     def call(self, method, session=None, **parameters):
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
-        os.write(self._tell, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
+        os.write(
+            self._tell,
+            json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0",
+        )
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
@@ -115,8 +128,16 @@ class Browser:
         self._events.clear()
         self.call("Page.navigate", session, url=page.as_uri())
         self.wait_for("Page.loadEventFired")
-        seen = Seen(json.loads(self.call("Runtime.evaluate", session, expression=LOOK)["result"]["value"]))
-        whole = {"x": 0, "y": 0, "width": width, "height": min(seen.look["height"], 8000), "scale": 1}
+        seen = Seen(
+            json.loads(self.call("Runtime.evaluate", session, expression=LOOK)["result"]["value"])
+        )
+        whole = {
+            "x": 0,
+            "y": 0,
+            "width": width,
+            "height": min(seen.look["height"], 8000),
+            "scale": 1,
+        }
         shot = self.call("Page.captureScreenshot", session, clip=whole, captureBeyondViewport=True)
         seen.picture = base64.b64decode(shot["data"])
         self._sort_events(seen, page)
@@ -154,7 +175,9 @@ def find_chromium():
             subprocess.run(command, env=settings, capture_output=True, check=False)
         found = shutil.which(names[0])
     if found is None:
-        pytest.fail("the report is tested in a real browser: install Chromium (Debian: apt-get install chromium)")
+        pytest.fail(
+            "the report is tested in a real browser: install Chromium (Debian: apt-get install chromium)"
+        )
     return found
 
 
@@ -179,14 +202,23 @@ def pages(tmp_path_factory, warm_python):
     """A refutation after a search, a correct mechanism, hostile outputs, and the index of a suite."""
     folder = tmp_path_factory.mktemp("pages")
     pairs = [(0.0, 0.1 * step) for step in range(1, 11)]
-    em.audit(em.from_batch(noisy), pairs, em.PureDP(1.0), samples=20_000, seed=0).save_html(folder / "refuted.html")
-    em.audit(em.zoo.laplace(epsilon=1.0), samples=20_000, seed=0).save_html(folder / "not-refuted.html")
-    em.audit(evil, em.Pair(0, 1), em.PureDP(1.0), samples=60, seed=0).save_html(folder / "hostile.html")
+    em.audit(em.from_batch(noisy), pairs, em.PureDP(1.0), samples=20_000, seed=0).save_html(
+        folder / "refuted.html"
+    )
+    em.audit(em.zoo.laplace(epsilon=1.0), samples=20_000, seed=0).save_html(
+        folder / "not-refuted.html"
+    )
+    em.audit(evil, em.Pair(0, 1), em.PureDP(1.0), samples=60, seed=0).save_html(
+        folder / "hostile.html"
+    )
     (folder / "suite.toml").write_text(
-        "samples = 2000\nseed = 0\n" + "".join(f'[[audit]]\nmechanism = "zoo:{name}"\n' for name in ("laplace", "svt5"))
+        "samples = 2000\nseed = 0\n"
+        + "".join(f'[[audit]]\nmechanism = "zoo:{name}"\n' for name in ("laplace", "svt5"))
     )
     for _ in range(2):
-        warm_python.run("-m", "epsilometer", "run", "suite.toml", "--jobs", "1", "--out", ".", cwd=folder)
+        warm_python.run(
+            "-m", "epsilometer", "run", "suite.toml", "--jobs", "1", "--out", ".", cwd=folder
+        )
     return folder
 
 

@@ -56,10 +56,40 @@ INPUTS = ["--left", "0.5", "--right", "0.3", "--epsilon", "0.45"]
 # A claim that is refuted: else every audit of all samples rehearses for seconds what it could have refuted.
 REFUTED = [*INPUTS[:-1], "0.1"]
 EARLY = ["coins:coin", *INPUTS, "--samples", "1500", "--seed", "11", "--stop-early"]
-PLAIN = ["coins:noisy", *REFUTED, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early"]
-DEADLY = ["coins:deadly", *REFUTED, "--samples", "3000000", "--seed", "11", "--batch", "--no-stop-early", "--jobs", "2"]
+PLAIN = [
+    "coins:noisy",
+    *REFUTED,
+    "--samples",
+    "3000000",
+    "--seed",
+    "11",
+    "--batch",
+    "--no-stop-early",
+]
+DEADLY = [
+    "coins:deadly",
+    *REFUTED,
+    "--samples",
+    "3000000",
+    "--seed",
+    "11",
+    "--batch",
+    "--no-stop-early",
+    "--jobs",
+    "2",
+]
 # Its draws are another time's every time, so the claim is one that 6000 of them cannot refute, whatever they are.
-UNSEEDED = ["coins:unseeded", *INPUTS[:-1], "20", "--samples", "6000", "--seed", "11", "--method", "events"]
+UNSEEDED = [
+    "coins:unseeded",
+    *INPUTS[:-1],
+    "20",
+    "--samples",
+    "6000",
+    "--seed",
+    "11",
+    "--method",
+    "events",
+]
 STOPS = [signal.SIGKILL, signal.SIGINT, signal.SIGKILL]
 
 
@@ -104,14 +134,18 @@ def run_with_stops(name, settings, start, folder, step):
 
 
 def stop_once(name, settings, start, folder, step, how):
-    let_through(folder, 1)  # when it comes to the second call it has opened its checkpoint, and kept nothing yet
+    let_through(
+        folder, 1
+    )  # when it comes to the second call it has opened its checkpoint, and kept nothing yet
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     process = start(*command(name, settings), **quiet, start_new_session=True)
     try:
         wait_at_gate(folder, process)
         kept = what_is_kept(folder, name)
         while what_is_kept(folder, name) == kept:
-            time.sleep(0.6)  # draws are kept twice a second at most: now the next chunk is due, however slow we are
+            time.sleep(
+                0.6
+            )  # draws are kept twice a second at most: now the next chunk is due, however slow we are
             let_through(folder, step)
             wait_at_gate(folder, process)
         process.send_signal(how)
@@ -158,10 +192,17 @@ def test_killed_and_interrupted_runs_go_on(start, tmp_path):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_audit_of_all_samples_comes_to_the_identical_result(start, tmp_path, jobs):
     status, calls = run_whole("whole", PLAIN, start, tmp_path)
-    assert run_with_stops("killed", [*PLAIN, "--jobs", jobs], start, tmp_path, calls // 12) == status
+    assert (
+        run_with_stops("killed", [*PLAIN, "--jobs", jobs], start, tmp_path, calls // 12) == status
+    )
     results = [stored(tmp_path, name) for name in ("killed", "whole")]
     for result in results:
-        del result["seconds"], result["date"], result["settings"]["jobs"], result["settings"]["json"]
+        del (
+            result["seconds"],
+            result["date"],
+            result["settings"]["jobs"],
+            result["settings"]["json"],
+        )
     assert results[0] == results[1]
 
 
@@ -170,7 +211,9 @@ def test_what_was_completed_is_kept_when_the_engine_gives_up(start, tmp_path):
     assert status == 2
     assert "work was lost" in said
     with contextlib.closing(sqlite3.connect(tmp_path / "kept.checkpoint")) as journal:
-        kept = journal.execute("SELECT (SELECT count(*) FROM outputs) + (SELECT total(chunks) FROM folded)").fetchone()
+        kept = journal.execute(
+            "SELECT (SELECT count(*) FROM outputs) + (SELECT total(chunks) FROM folded)"
+        ).fetchone()
     assert kept[0] > 0
     (tmp_path / "healed").touch()
     for name in ("kept", "whole"):

@@ -29,10 +29,16 @@ class Service(BaseHTTPRequestHandler):
         way = self.path.strip("/").partition("?")[0]
         told = json.dumps({"path": self.path, "headers": dict(self.headers)}).encode()
         if way == "fine":
-            draws = np.random.default_rng().laplace(request["dataset"], 0.5, request.get("n", 1)).tolist()
+            draws = (
+                np.random.default_rng()
+                .laplace(request["dataset"], 0.5, request.get("n", 1))
+                .tolist()
+            )
             self.answer(200, json.dumps(draws if "n" in request else draws[0]).encode())
         elif way == "moved":
-            self.answer(307, told, Location=f"http://user:{PASSWORD}@elsewhere.example/x{self.path}")
+            self.answer(
+                307, told, Location=f"http://user:{PASSWORD}@elsewhere.example/x{self.path}"
+            )
         elif way == "garbage":
             self.answer(200, b"{" + told)
         elif way == "odd":
@@ -88,11 +94,28 @@ def query():
 
 def test_files_of_an_audit(url, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    files = [text for kind in ("json", "html", "junit", "markdown") for text in (f"--{kind}", f"result.{kind}")]
-    audit = ["audit", f"{url}/fine?{query()}", "--batch", "--left", "0", "--right", "1", "--epsilon", "1"]
+    files = [
+        text
+        for kind in ("json", "html", "junit", "markdown")
+        for text in (f"--{kind}", f"result.{kind}")
+    ]
+    audit = [
+        "audit",
+        f"{url}/fine?{query()}",
+        "--batch",
+        "--left",
+        "0",
+        "--right",
+        "1",
+        "--epsilon",
+        "1",
+    ]
     assert main([*audit, "--samples", "3000", *files, "--checkpoint", "draws.checkpoint"]) == 1
     assert main(["replay", "result.json", f"{url}/fine?{query()}", "--batch", *files]) == 1
-    assert em.AuditResult.from_json((tmp_path / "result.json").read_text()).settings["target"] == f"{url}/fine?…"
+    assert (
+        em.AuditResult.from_json((tmp_path / "result.json").read_text()).settings["target"]
+        == f"{url}/fine?…"
+    )
     search(tmp_path, *capfd.readouterr())
 
 
@@ -104,13 +127,25 @@ def test_recording_and_result(url, tmp_path, jobs, capfd):
     result = em.audit(service, em.Pair(0, 1), em.PureDP(1.0), **settings)
     assert result.is_refuted
     result.save_json(tmp_path / "result.json")
-    search(tmp_path, *capfd.readouterr(), repr(result), repr(service), repr(service.client), service.name)
+    search(
+        tmp_path,
+        *capfd.readouterr(),
+        repr(result),
+        repr(service),
+        repr(service.client),
+        service.name,
+    )
 
 
 def test_suite(url, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     program = f"{sys.executable} -c 'import sys; sys.exit(sys.argv[1:])' {{dataset}} --token {KEY} password={KEY}"
-    targets = [f"{url}/fine?{query()}", f"{url}/401?{query()}", f"command:{program}", f"http://me:{PASSWORD}@host/"]
+    targets = [
+        f"{url}/fine?{query()}",
+        f"{url}/401?{query()}",
+        f"command:{program}",
+        f"http://me:{PASSWORD}@host/",
+    ]
     audits = [f"[[audit]]\nmechanism = {json.dumps(target)}" for target in targets]
     named = f'[[audit]]\nname = "of {url}?key={KEY}"\nmechanism = "zoo:laplace"'
     head = "left = 0\nright = 1\nepsilon = 1.0\nsamples = 200\n"
@@ -138,7 +173,17 @@ def test_failing_services(url, way, debug, tmp_path, capfd, monkeypatch):
     assert f"{url}/{way}" in str(failure.value), "the path is no secret"
     if way == "silent":
         return  # the command line waits for half a minute
-    arguments = ["audit", f"{url}/{way}?{query()}", "--left", "0", "--right", "1", "--epsilon", "1", "--batch"]
+    arguments = [
+        "audit",
+        f"{url}/{way}?{query()}",
+        "--left",
+        "0",
+        "--right",
+        "1",
+        "--epsilon",
+        "1",
+        "--batch",
+    ]
     assert main([*arguments, *(["--debug"] if debug else [])]) == 2
     search(tmp_path, *capfd.readouterr())
 
@@ -191,7 +236,9 @@ def test_bad_headers(name, value, url):
 def test_addresses_and_commands_that_do_not_work(address, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("time.sleep", lambda _: None)
     for debug in ([], ["--debug"]):
-        assert main(["audit", address, "--left", "0", "--right", "1", "--epsilon", "1", *debug]) == 2
+        assert (
+            main(["audit", address, "--left", "0", "--right", "1", "--epsilon", "1", *debug]) == 2
+        )
     assert main(["audit", "zoo:laplace", address]) == 2  # one argument too many
     said = capfd.readouterr()
     search(tmp_path, *said)
@@ -200,7 +247,10 @@ def test_addresses_and_commands_that_do_not_work(address, tmp_path, monkeypatch,
 
 def test_a_bad_certificate(url, tmp_path, capfd):
     secure = url.replace("http:", "https:")  # whose other end does not speak TLS
-    assert main(["audit", f"{secure}/fine?{query()}", "--left", "0", "--right", "1", "--epsilon", "1"]) == 2
+    assert (
+        main(["audit", f"{secure}/fine?{query()}", "--left", "0", "--right", "1", "--epsilon", "1"])
+        == 2
+    )
     search(tmp_path, *capfd.readouterr())
 
 
@@ -208,12 +258,30 @@ PROGRAM = "import sys, os; sys.stderr.write('x' * {fill} + ' ' + repr(sys.argv) 
 
 
 @pytest.mark.parametrize("fill", [0, 1900, 1990, 2000])
-@pytest.mark.parametrize("end", ["sys.exit(3)", "print(sys.argv); sys.exit(0 * print(sys.argv))", "sys.exit()"])
+@pytest.mark.parametrize(
+    "end", ["sys.exit(3)", "print(sys.argv); sys.exit(0 * print(sys.argv))", "sys.exit()"]
+)
 @pytest.mark.parametrize("batch", [False, True])
 def test_programs_that_repeat_their_arguments(fill, end, batch, tmp_path):
     code = PROGRAM.format(fill=fill, end=end)
-    given = ["--token", KEY, f"--api-key={KEY}", f"password={PASSWORD}", "-H", f"Authorization: Bearer {TOKEN}"]
-    argv = [sys.executable, "-c", code, "{dataset}", *given, f"http://me:{PASSWORD}@host/?key={KEY}", "-u", f"me:{KEY}"]
+    given = [
+        "--token",
+        KEY,
+        f"--api-key={KEY}",
+        f"password={PASSWORD}",
+        "-H",
+        f"Authorization: Bearer {TOKEN}",
+    ]
+    argv = [
+        sys.executable,
+        "-c",
+        code,
+        "{dataset}",
+        *given,
+        f"http://me:{PASSWORD}@host/?key={KEY}",
+        "-u",
+        f"me:{KEY}",
+    ]
     program = em.from_command(argv, batch=batch, env={"DB_PASSWORD": KEY})
     search(tmp_path, program.name, repr(program))
     assert "--token …" in program.name.replace("'", "")
@@ -231,6 +299,8 @@ def test_uncaught_errors_in_a_program_of_a_user(url, tmp_path):
     (tmp_path / "run.txt").write_text(code, encoding="utf-8")
     # Of code without a file Python shows no lines, in which the user's own text would be.
     loader = "exec(compile(open('run.txt').read(), '<user>', 'exec'))"
-    run = subprocess.run([sys.executable, "-c", loader], cwd=tmp_path, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", loader], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert "MechanismError" in run.stderr
     assert SECRET not in run.stdout + run.stderr

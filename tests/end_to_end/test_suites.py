@@ -44,12 +44,29 @@ def suite(tmp_path):
     for name in ZOO:
         lines += ["[[audit]]", f'name = "{name}"', f'mechanism = "zoo:{name}"']
     for name in BROKEN:
-        lines += ["[[audit]]", f'name = "{name}"', f'mechanism = "zoo:{name}"', "epsilon = 1", 'expect = "refuted"']
+        lines += [
+            "[[audit]]",
+            f'name = "{name}"',
+            f'mechanism = "zoo:{name}"',
+            "epsilon = 1",
+            'expect = "refuted"',
+        ]
     for number in range(3):
-        lines += ["[[audit]]", f'name = "mine {number}"', 'mechanism = "mine:noisy"', "batch = true"]
+        lines += [
+            "[[audit]]",
+            f'name = "mine {number}"',
+            'mechanism = "mine:noisy"',
+            "batch = true",
+        ]
         lines += [f"left = {number}", f"right = {number + 1}", "epsilon = 1"]
     lines += ["[[audit]]", 'mechanism = "mine:crash"', "left = 0", "right = 1", "epsilon = 1"]
-    lines += ["[[audit]]", 'name = "δ < 1"', 'mechanism = "zoo:gaussian"', 'notion = "approx"', "delta = 1e-3"]
+    lines += [
+        "[[audit]]",
+        'name = "δ < 1"',
+        'mechanism = "zoo:gaussian"',
+        'notion = "approx"',
+        "delta = 1e-3",
+    ]
     (tmp_path / "suite.toml").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "mine.py").write_text(MINE.replace("SCALE", "1.0"))
     return tmp_path
@@ -57,7 +74,9 @@ def suite(tmp_path):
 
 def finished(folder):
     base = sqlite3.connect(folder / "suite.history.sqlite")
-    rows = base.execute("SELECT run, name, finished, verdict FROM outcomes ORDER BY run, rowid").fetchall()
+    rows = base.execute(
+        "SELECT run, name, finished, verdict FROM outcomes ORDER BY run, rowid"
+    ).fetchall()
     base.close()
     return rows
 
@@ -93,12 +112,17 @@ def test_killed_then_finished_then_changed(suite, run):
 
     (suite / "mine.py").write_text(MINE.replace("SCALE", "0.3"))
     text = (suite / "suite.toml").read_text(encoding="utf-8")
-    text = text.replace('name = "svt2"\nmechanism = "zoo:svt2"', 'name = "svt2b"\nmechanism = "zoo:svt2"')
+    text = text.replace(
+        'name = "svt2"\nmechanism = "zoo:svt2"', 'name = "svt2b"\nmechanism = "zoo:svt2"'
+    )
     (suite / "suite.toml").write_text(text, encoding="utf-8")
     again = run("run", "suite.toml", "--junit", "junit.xml", "--markdown", "summary.md")
     assert again.returncode == 2
     assert again.stdout.count("not refuted → refuted") == 3
-    assert "run 2: 6 refuted, 3 not refuted, 1 measured, 1 with an error; 5 changed since run 1" in again.stdout
+    assert (
+        "run 2: 6 refuted, 3 not refuted, 1 measured, 1 with an error; 5 changed since run 1"
+        in again.stdout
+    )
     assert "svt2: gone; was not refuted" in again.stdout
     check_files(suite, run)
 
@@ -106,11 +130,15 @@ def test_killed_then_finished_then_changed(suite, run):
 def check_files(suite, run):
     pages = sorted(path.name for path in (suite / "epsilometer-report").glob("*.html"))
     index = (suite / "epsilometer-report" / "index.html").read_text(encoding="utf-8")
-    assert len(pages) == 12  # 10 audits, the index, and the page of an audit that has another name now
+    assert (
+        len(pages) == 12
+    )  # 10 audits, the index, and the page of an audit that has another name now
     assert index.count("<li class=") == 11
     assert index.count('class="chart bar"') == 10
     assert all(path.stat().st_size < 500_000 for path in (suite / "epsilometer-report").iterdir())
-    stored = json.loads((suite / "epsilometer-report" / "004-svt5.json").read_text(encoding="utf-8"))
+    stored = json.loads(
+        (suite / "epsilometer-report" / "004-svt5.json").read_text(encoding="utf-8")
+    )
     assert stored["verdict"] == "refuted"
     results = sorted((suite / "epsilometer-report").glob("*.json"))
     assert [path.name for path in results if em.verify(path).holds is not True] == []

@@ -63,7 +63,10 @@ def correlated(x, n, rng):
 
 
 def record(x, n, rng):
-    return {"total": x + rng.laplace(size=n), "city": np.where(rng.random(n) < 0.4 + 0.2 * x, "A", "B")}
+    return {
+        "total": x + rng.laplace(size=n),
+        "city": np.where(rng.random(n) < 0.4 + 0.2 * x, "A", "B"),
+    }
 
 
 def clamped(x, n, rng):
@@ -83,11 +86,18 @@ def missing(x, rng):
 
 
 def nested(x, rng):
-    return {"counts": [int(rng.poisson(3 + x)), int(rng.poisson(2))], "note": "high" if rng.random() < 0.5 else None}
+    return {
+        "counts": [int(rng.poisson(3 + x)), int(rng.poisson(2))],
+        "note": "high" if rng.random() < 0.5 else None,
+    }
 
 
 def keyed(x, rng):
-    return {key: float(rng.laplace()) for key in ("a", "b", "c") if rng.random() < 0.5 + 0.2 * x * (key == "b")}
+    return {
+        key: float(rng.laplace())
+        for key in ("a", "b", "c")
+        if rng.random() < 0.5 + 0.2 * x * (key == "b")
+    }
 
 
 def failing(x, rng):
@@ -121,22 +131,51 @@ def plain(result: em.AuditResult) -> dict[str, Any]:
 def audits(name: str, *arguments: Any, everywhere: bool = False, **keywords: Any) -> None:
     """One audit as a case."""
     keywords = {"samples": 4000, "seed": 7} | keywords
-    case(name, everywhere=everywhere)(lambda folder, engine: plain(em.audit(*arguments, **keywords, **engine)))
+    case(name, everywhere=everywhere)(
+        lambda folder, engine: plain(em.audit(*arguments, **keywords, **engine))
+    )
 
 
 def measures(name: str, *arguments: Any, everywhere: bool = False, **keywords: Any) -> None:
     """One measurement as a case."""
     keywords = {"samples": 4000, "seed": 7} | keywords
-    case(name, everywhere=everywhere)(lambda folder, engine: em.measure(*arguments, **keywords, **engine).to_dict())
+    case(name, everywhere=everywhere)(
+        lambda folder, engine: em.measure(*arguments, **keywords, **engine).to_dict()
+    )
 
 
 # --- kinds of output --------------------------------------------------------------------------------------------------
 for function in BATCHES:
-    audits(f"kind-{function.__name__}", em.from_batch(function), PAIR, em.PureDP(1.0), everywhere=function is vector)
+    audits(
+        f"kind-{function.__name__}",
+        em.from_batch(function),
+        PAIR,
+        em.PureDP(1.0),
+        everywhere=function is vector,
+    )
 for function in SINGLES:
-    audits(f"kind-{function.__name__}", function, PAIR, em.PureDP(0.5), samples=2000, everywhere=function is varying)
-audits("kind-failures", em.from_callable(failing, on_error="outcome"), PAIR, em.PureDP(0.5), samples=2000)
-audits("kind-constant", em.from_batch(lambda x, n, rng: np.full(n, float(x))), PAIR, em.PureDP(1.0), samples=500)
+    audits(
+        f"kind-{function.__name__}",
+        function,
+        PAIR,
+        em.PureDP(0.5),
+        samples=2000,
+        everywhere=function is varying,
+    )
+audits(
+    "kind-failures",
+    em.from_callable(failing, on_error="outcome"),
+    PAIR,
+    em.PureDP(0.5),
+    samples=2000,
+)
+audits(
+    "kind-constant",
+    em.from_batch(lambda x, n, rng: np.full(n, float(x))),
+    PAIR,
+    em.PureDP(1.0),
+    samples=500,
+)
 audits("kind-equal-law", em.from_batch(lambda x, n, rng: rng.normal(size=n)), PAIR, em.PureDP(0.1))
 for size in (20, 60, 200, 1000):
     audits(
@@ -178,10 +217,24 @@ def _(folder, engine):
 
 
 # --- methods ----------------------------------------------------------------------------------------------------------
-for method in ("events", "hockey-stick", "mmd", "poisson-histogram", "local", "renyi-variational", "bits"):
+for method in (
+    "events",
+    "hockey-stick",
+    "mmd",
+    "poisson-histogram",
+    "local",
+    "renyi-variational",
+    "bits",
+):
     audits(f"method-{method}", em.from_batch(gaussian), PAIR, em.PureDP(0.5), method=method)
 for method in ("hockey-stick", "mmd", "poisson-histogram"):
-    audits(f"method-{method}-delta", em.from_batch(gaussian), PAIR, em.ApproxDP(0.2, 0.05), method=method)
+    audits(
+        f"method-{method}-delta",
+        em.from_batch(gaussian),
+        PAIR,
+        em.ApproxDP(0.2, 0.05),
+        method=method,
+    )
     audits(
         f"method-{method}-published",
         em.from_batch(gaussian),
@@ -191,10 +244,24 @@ for method in ("hockey-stick", "mmd", "poisson-histogram"):
         options={"certificate": "published"},
     )
 for method in ("renyi-bet", "renyi-variational", "renyi-floored"):
-    audits(f"method-{method}-order-2", em.from_batch(gaussian), PAIR, em.RenyiDP(2.0, 0.5), method=method)
+    audits(
+        f"method-{method}-order-2",
+        em.from_batch(gaussian),
+        PAIR,
+        em.RenyiDP(2.0, 0.5),
+        method=method,
+    )
 audits("method-local-words", em.from_batch(word), PAIR, em.PureDP(0.5), method="local")
-audits("method-renyi-floored-words", em.from_batch(word), PAIR, em.RenyiDP(2.0, 0.5), method="renyi-floored")
-audits("method-hockey-stick-vector", em.from_batch(vector), PAIR, em.PureDP(0.3), method="hockey-stick")
+audits(
+    "method-renyi-floored-words",
+    em.from_batch(word),
+    PAIR,
+    em.RenyiDP(2.0, 0.5),
+    method="renyi-floored",
+)
+audits(
+    "method-hockey-stick-vector", em.from_batch(vector), PAIR, em.PureDP(0.3), method="hockey-stick"
+)
 audits("method-mmd-vector", em.from_batch(vector), PAIR, em.PureDP(0.3), method="mmd")
 audits(
     "method-ldp-histogram",
@@ -205,19 +272,44 @@ audits(
 )
 
 # --- the zoo ----------------------------------------------------------------------------------------------------------
-for entry in ("laplace", "gaussian", "geometric", "svt1", "svt3", "svt5", "svt6", "numerical_svt", "report_noisy_max"):
+for entry in (
+    "laplace",
+    "gaussian",
+    "geometric",
+    "svt1",
+    "svt3",
+    "svt5",
+    "svt6",
+    "numerical_svt",
+    "report_noisy_max",
+):
     audits(f"zoo-{entry}", getattr(em.zoo, entry)(), everywhere=entry == "svt3")
-for entry in ("noisy_histogram", "rappor", "shuffled_responses", "propose_test_release", "dp_mean", "scaled_gd"):
+for entry in (
+    "noisy_histogram",
+    "rappor",
+    "shuffled_responses",
+    "propose_test_release",
+    "dp_mean",
+    "scaled_gd",
+):
     audits(f"zoo-{entry}", getattr(em.zoo, entry)())
 
 # --- modes ------------------------------------------------------------------------------------------------------------
-audits("early-number", em.from_batch(number), PAIR, em.PureDP(0.5), stop_early=True, everywhere=True)
-audits("early-single", one_number, PAIR, em.PureDP(1.0), stop_early=True, samples=1500, everywhere=True)
+audits(
+    "early-number", em.from_batch(number), PAIR, em.PureDP(0.5), stop_early=True, everywhere=True
+)
+audits(
+    "early-single", one_number, PAIR, em.PureDP(1.0), stop_early=True, samples=1500, everywhere=True
+)
 audits("early-not-refuted", em.from_batch(number), PAIR, em.PureDP(2.0), stop_early=True)
 audits("early-gaussian-claim", em.from_batch(gaussian), PAIR, em.GaussianDP(0.5), stop_early=True)
 audits("early-delta", em.from_batch(gaussian), PAIR, em.ApproxDP(0.5, 0.01), stop_early=True)
-audits("early-words-two-pairs", em.from_batch(word), [(0, 1), (1, 0)], em.PureDP(0.5), stop_early=True)
-audits("pairs", em.from_batch(number), [(0, 0.2), (0, 1), (0, 0.5)], em.PureDP(1.0), everywhere=True)
+audits(
+    "early-words-two-pairs", em.from_batch(word), [(0, 1), (1, 0)], em.PureDP(0.5), stop_early=True
+)
+audits(
+    "pairs", em.from_batch(number), [(0, 0.2), (0, 1), (0, 0.5)], em.PureDP(1.0), everywhere=True
+)
 audits("bits", em.from_batch(number), PAIR, em.PureDP(1.0), representation="bits")
 audits("bits-beside", em.from_batch(number), PAIR, em.PureDP(1.0), representation="all")
 
@@ -231,19 +323,25 @@ def sum_of(x, n, rng):
 @case("finder-random", everywhere=True)
 def _(folder, engine):
     finder = em.finders.Random(VECTORS, relation="replace", trials=6, samples=500, seed=3)
-    return plain(em.audit(em.from_batch(sum_of), finder, em.PureDP(1.0), samples=3000, seed=7, **engine))
+    return plain(
+        em.audit(em.from_batch(sum_of), finder, em.PureDP(1.0), samples=3000, seed=7, **engine)
+    )
 
 
 @case("finder-grid")
 def _(folder, engine):
     finder = em.finders.Grid(em.domains.Number(0.0, 1.0), trials=6, samples=500)
-    return plain(em.audit(em.from_batch(number), finder, em.PureDP(1.0), samples=3000, seed=7, **engine))
+    return plain(
+        em.audit(em.from_batch(number), finder, em.PureDP(1.0), samples=3000, seed=7, **engine)
+    )
 
 
 @case("finder-bayesian")
 def _(folder, engine):
     finder = em.finders.Bayesian(VECTORS, relation="replace", trials=6, samples=500, seed=3)
-    return plain(em.audit(em.from_batch(sum_of), finder, em.PureDP(1.0), samples=3000, seed=7, **engine))
+    return plain(
+        em.audit(em.from_batch(sum_of), finder, em.PureDP(1.0), samples=3000, seed=7, **engine)
+    )
 
 
 @case("finder-patterns")
@@ -256,7 +354,9 @@ def _(folder, engine):
 @case("recording-jsonl", everywhere=True)
 def _(folder, engine):
     kept = folder / "draws.jsonl"
-    first = em.audit(em.from_batch(record), PAIR, em.PureDP(0.5), samples=2000, seed=7, record=kept, **engine)
+    first = em.audit(
+        em.from_batch(record), PAIR, em.PureDP(0.5), samples=2000, seed=7, record=kept, **engine
+    )
     again = em.audit(em.from_recording(kept), PAIR, em.PureDP(0.5), samples=2000, seed=7)
     return {"first": plain(first), "again": plain(again)}
 
@@ -264,14 +364,22 @@ def _(folder, engine):
 @case("recording-npz")
 def _(folder, engine):
     kept = folder / "draws.npz"
-    first = em.audit(em.from_batch(vector), PAIR, em.PureDP(0.5), samples=2000, seed=7, record=kept, **engine)
+    first = em.audit(
+        em.from_batch(vector), PAIR, em.PureDP(0.5), samples=2000, seed=7, record=kept, **engine
+    )
     again = em.audit(em.from_recording(kept), PAIR, em.PureDP(0.5), samples=2000, seed=7)
     return {"first": plain(first), "again": plain(again)}
 
 
 @case("checkpoint-whole", everywhere=True)
 def _(folder, engine):
-    keywords = {"samples": 3000, "seed": 7, "checkpoint": folder / "whole", "stop_early": False, **engine}
+    keywords = {
+        "samples": 3000,
+        "seed": 7,
+        "checkpoint": folder / "whole",
+        "stop_early": False,
+        **engine,
+    }
     first = em.audit(em.from_batch(vector), PAIR, em.PureDP(0.5), **keywords)
     again = em.audit(em.from_batch(vector), PAIR, em.PureDP(0.5), **keywords)
     return {"first": plain(first), "again": plain(again)}
@@ -279,7 +387,13 @@ def _(folder, engine):
 
 @case("checkpoint-early")
 def _(folder, engine):
-    keywords = {"samples": 3000, "seed": 7, "checkpoint": folder / "early", "stop_early": True, **engine}
+    keywords = {
+        "samples": 3000,
+        "seed": 7,
+        "checkpoint": folder / "early",
+        "stop_early": True,
+        **engine,
+    }
     first = em.audit(em.from_batch(number), PAIR, em.PureDP(2.0), **keywords)
     again = em.audit(em.from_batch(number), PAIR, em.PureDP(2.0), **keywords)
     return {"first": plain(first), "again": plain(again)}
@@ -300,7 +414,9 @@ def sides(make: Callable[..., Any], n: int = 3000) -> tuple[Any, Any]:
 
 for function in (gaussian, word, vector, record):
     case(f"compare-{function.__name__}")(
-        lambda folder, engine, function=function: plain(em.compare(*sides(function), em.PureDP(0.5), seed=7))
+        lambda folder, engine, function=function: plain(
+            em.compare(*sides(function), em.PureDP(0.5), seed=7)
+        )
     )
 
 
@@ -330,20 +446,27 @@ def _(folder, engine):
 
 @case("one-run")
 def _(folder, engine):
-    return [em.one_run(m, r, v, 1e-5) for m, r, v in ((100, 60, 50), (1000, 600, 600), (1000, 500, 300))]
+    return [
+        em.one_run(m, r, v, 1e-5) for m, r, v in ((100, 60, 50), (1000, 600, 600), (1000, 500, 300))
+    ]
 
 
 @case("local-mpl")
 def _(folder, engine):
     pairs = [(0.0, 0.5), (0.0, 1.0)]
     mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
-    found = em.local.mpl(mechanism, pairs, n=2000, N=5000, region=(-1, 1), floor=1e-3, confidence=0.95, seed=7)
+    found = em.local.mpl(
+        mechanism, pairs, n=2000, N=5000, region=(-1, 1), floor=1e-3, confidence=0.95, seed=7
+    )
     return [found.lower_bound, found.estimate, found.location, repr(found.pair)]
 
 
 @case("renyi-lower-bound")
 def _(folder, engine):
-    found = [em.renyi.lower_bound(*sides(make), 2.0, floor=1e-2, confidence=0.95) for make in (gaussian, word)]
+    found = [
+        em.renyi.lower_bound(*sides(make), 2.0, floor=1e-2, confidence=0.95)
+        for make in (gaussian, word)
+    ]
     return [[each.lower_bound, each.estimate, each.variance] for each in found]
 
 
@@ -364,7 +487,9 @@ _PASSING = {"seconds", "p_value", "environment", "date", "identity", "recipe", "
 def lasting(data: Any) -> Any:
     """Plain data without what is different every time."""
     if isinstance(data, dict):
-        if "mark_rows" in data:  # digests of recorded rows, whose last bits another machine may compute otherwise
+        if (
+            "mark_rows" in data
+        ):  # digests of recorded rows, whose last bits another machine may compute otherwise
             data = {key: value for key, value in data.items() if key not in ("digest", "marks")}
         return {str(key): lasting(value) for key, value in data.items() if key not in _PASSING}
     if isinstance(data, list | tuple):

@@ -101,7 +101,9 @@ def test_untrusted_draws_decide_nothing_however_certain_the_event():
     assert em.verify({**document, "verdict": "refuted"}).holds is False
 
 
-@pytest.mark.parametrize("name", ["search beyond the domain", "search out of time", "search with a failed certificate"])
+@pytest.mark.parametrize(
+    "name", ["search beyond the domain", "search out of time", "search with a failed certificate"]
+)
 def test_a_certificate_without_a_finding_is_paid_for(name):
     document = honest(name)
     first = document["findings"][0]

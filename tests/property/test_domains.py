@@ -15,7 +15,9 @@ UNIT = st.floats(0.0, 1.0)
 
 
 def point_of(data, neighbours):
-    return data.draw(st.lists(UNIT, min_size=len(neighbours.coordinates), max_size=len(neighbours.coordinates)))
+    return data.draw(
+        st.lists(UNIT, min_size=len(neighbours.coordinates), max_size=len(neighbours.coordinates))
+    )
 
 
 def check(data, domain, relation, low, high):

@@ -32,7 +32,9 @@ leaves = (
 )
 trees = st.recursive(
     leaves,
-    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.sampled_from("ab"), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(tuple) | st.dictionaries(st.sampled_from("ab"), inner)
+    ),
     max_leaves=4,
 )
 
@@ -45,7 +47,11 @@ def batches(draw):
         draw(st.integers(1, 9)),
         draw(st.integers(0, 120)),
     )
-    return few * times + [0.5 * step for step in range(steps)] + [(0.5 * step, -step) for step in range(steps // 2)]
+    return (
+        few * times
+        + [0.5 * step for step in range(steps)]
+        + [(0.5 * step, -step) for step in range(steps // 2)]
+    )
 
 
 @st.composite
@@ -53,7 +59,10 @@ def events(draw):
     left, right = read_outputs(draw(batches())), read_outputs(draw(batches()))
     ways = learn_partitions(left, right)
     partition = draw(st.sampled_from(ways)).partition
-    chosen = np.array(draw(st.lists(st.booleans(), min_size=partition.n_cells, max_size=partition.n_cells)), dtype=bool)
+    chosen = np.array(
+        draw(st.lists(st.booleans(), min_size=partition.n_cells, max_size=partition.n_cells)),
+        dtype=bool,
+    )
     return Event(partition, chosen), left, right, read_outputs(draw(batches()))
 
 
@@ -65,7 +74,9 @@ def test_counting_is_indexing(case):
         cells = event.partition.index(outputs)
         assert cells.shape == (len(outputs),)
         assert cells.min(initial=0) >= 0
-        assert np.array_equal(event.partition.count(outputs), np.bincount(cells, minlength=event.partition.n_cells))
+        assert np.array_equal(
+            event.partition.count(outputs), np.bincount(cells, minlength=event.partition.n_cells)
+        )
 
 
 @relaxed

@@ -11,7 +11,15 @@ import epsilometer as em
 from epsilometer.bounds import Counts, certified_value, lower, two_bounds_value, upper
 from epsilometer.bounds.bands import band_from_counts
 from epsilometer.bounds.betting import place_bets
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.methods.sequential import Ladder, ladder_of
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -27,7 +35,9 @@ values = st.one_of(
     st.floats(0.0, 50.0),
 )
 orders = st.sampled_from([math.nextafter(1.0, 2.0), 1.0 + 1e-15, 1.0 + 1e-9, 1.5, 64.0, 1e6, 1e300])
-deltas = st.one_of(st.sampled_from([0.0, 1e-300, 1e-5, 0.25, 0.6, 1.0 - 1e-9, JUST_BELOW_1]), st.floats(0.0, 0.99))
+deltas = st.one_of(
+    st.sampled_from([0.0, 1e-300, 1e-5, 0.25, 0.6, 1.0 - 1e-9, JUST_BELOW_1]), st.floats(0.0, 0.99)
+)
 claims = st.one_of(
     st.builds(PureDP, values),
     st.builds(ApproxDP, values, deltas),

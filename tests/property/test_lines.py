@@ -8,13 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilometer.outputs import Block, BlockPartition, Group, Labels, Line, Numbers, Outputs, Partition
+from epsilometer.outputs import (
+    Block,
+    BlockPartition,
+    Group,
+    Labels,
+    Line,
+    Numbers,
+    Outputs,
+    Partition,
+)
 from epsilometer.outputs.lines import LabelAtoms, NumberAtoms, atoms_from_dict, atoms_to_dict
 from epsilometer.testing import HOSTILE_NUMBERS
 
 hostile = st.sampled_from(HOSTILE_NUMBERS)
 numbers = hostile | st.floats() | st.integers(-3, 3).map(float) | st.floats(width=16)
-edge_lists = st.lists(hostile | st.floats(allow_nan=False) | st.integers(-3, 3).map(float), max_size=25)
+edge_lists = st.lists(
+    hostile | st.floats(allow_nan=False) | st.integers(-3, 3).map(float), max_size=25
+)
 
 
 @st.composite
@@ -30,10 +41,14 @@ def lines(draw):
 def lines_with_values(draw):
     line = draw(lines())
     beside = [float(edge) for edge in line.edges]
-    beside += [math.nextafter(edge, -math.inf) for edge in beside] + [math.nextafter(edge, math.inf) for edge in beside]
+    beside += [math.nextafter(edge, -math.inf) for edge in beside] + [
+        math.nextafter(edge, math.inf) for edge in beside
+    ]
     choices = st.one_of(numbers, st.sampled_from(beside)) if beside else numbers
     values = np.array(draw(st.lists(choices, max_size=60)), dtype=float)
-    chosen = np.array(draw(st.lists(st.booleans(), min_size=line.n_cells, max_size=line.n_cells)), dtype=bool)
+    chosen = np.array(
+        draw(st.lists(st.booleans(), min_size=line.n_cells, max_size=line.n_cells)), dtype=bool
+    )
     return line, values, chosen
 
 
@@ -66,7 +81,9 @@ def test_count(case):
 @given(lines_with_values())
 def test_contains(case):
     line, values, chosen = case
-    assert line.contains(values, chosen).tolist() == [bool(chosen[naive_cell(line, value)]) for value in values]
+    assert line.contains(values, chosen).tolist() == [
+        bool(chosen[naive_cell(line, value)]) for value in values
+    ]
 
 
 @given(lines_with_values())
@@ -132,17 +149,24 @@ def test_number_atoms(atoms, values):
 @given(st.lists(numbers, max_size=12))
 def test_number_atoms_round_trip(atoms):
     unique = np.unique(np.array(atoms, dtype=float))
-    back = atoms_from_dict(json.loads(json.dumps(atoms_to_dict(NumberAtoms(unique)), allow_nan=False)))
+    back = atoms_from_dict(
+        json.loads(json.dumps(atoms_to_dict(NumberAtoms(unique)), allow_nan=False))
+    )
     assert isinstance(back, NumberAtoms)
     assert np.array_equal(back.values, unique, equal_nan=True)
 
 
-@given(st.lists(st.text(max_size=3), unique=True, max_size=8), st.lists(st.text(max_size=3), max_size=20))
+@given(
+    st.lists(st.text(max_size=3), unique=True, max_size=8),
+    st.lists(st.text(max_size=3), max_size=20),
+)
 def test_label_atoms(atoms, values):
     labels = tuple(dict.fromkeys(values))
     column = Labels(np.array([labels.index(value) for value in values], dtype=np.int32), labels)
     found = LabelAtoms(tuple(atoms))
-    assert found.codes(column).tolist() == [atoms.index(value) if value in atoms else -1 for value in values]
+    assert found.codes(column).tolist() == [
+        atoms.index(value) if value in atoms else -1 for value in values
+    ]
     assert atoms_from_dict(json.loads(json.dumps(atoms_to_dict(found)))) == found
 
 

@@ -40,7 +40,11 @@ def twin(value):
         return twin(value[()]) if value.ndim == 0 else twin_array(value)
     if isinstance(value, (np.datetime64, np.timedelta64)):
         name = value.dtype.name
-        return (f"NaT {name}", []) if np.isnat(value) else twin_whole(int(value.astype(np.int64)), name, f"long {name}")
+        return (
+            (f"NaT {name}", [])
+            if np.isnat(value)
+            else twin_whole(int(value.astype(np.int64)), name, f"long {name}")
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if value is None:
@@ -91,12 +95,17 @@ def twin_array(value):
 
 def twin_container(value):
     if isinstance(value, (set, frozenset)):
-        value_name, value = type(value).__name__, sorted(value, key=lambda part: (type(part).__name__, repr(part)))
+        value_name, value = (
+            type(value).__name__,
+            sorted(value, key=lambda part: (type(part).__name__, repr(part))),
+        )
     else:
         value_name = type(value).__name__
     if isinstance(value, dict) or is_dataclass(value):
         names = [field.name for field in fields(value)] if is_dataclass(value) else sorted(value)
-        shapes, leaves = twin_parts([getattr(value, n) if is_dataclass(value) else value[n] for n in names])
+        shapes, leaves = twin_parts(
+            [getattr(value, n) if is_dataclass(value) else value[n] for n in names]
+        )
         pairs = ", ".join(
             f"{name if name.isidentifier() else ascii(name)}: {shape}"
             for name, shape in zip(names, shapes, strict=True)
@@ -115,7 +124,10 @@ def twin_blocks(values):
         (
             shape,
             [row for row, _ in found],
-            [list(map(repr, column)) for column in zip(*(leaves for _, leaves in found), strict=True)],
+            [
+                list(map(repr, column))
+                for column in zip(*(leaves for _, leaves in found), strict=True)
+            ],
         )
         for shape, found in blocks.items()
     ]
@@ -134,7 +146,11 @@ def plain(outputs):
 
 
 def leaves(column):
-    return [column.labels[code] for code in column.codes] if isinstance(column, Labels) else column.values.tolist()
+    return (
+        [column.labels[code] for code in column.codes]
+        if isinstance(column, Labels)
+        else column.values.tolist()
+    )
 
 
 def check_form(outputs, size):
@@ -144,7 +160,9 @@ def check_form(outputs, size):
         assert (block.rows is None) == (block.size == size)
         assert all(len(column) == block.size for column in block.columns)
         assert all(
-            len(set(column.labels)) == len(column.labels) for column in block.columns if isinstance(column, Labels)
+            len(set(column.labels)) == len(column.labels)
+            for column in block.columns
+            if isinstance(column, Labels)
         )
     firsts = [0 if block.rows is None else block.rows[0] for block in outputs]
     assert firsts == sorted(firsts)
@@ -152,14 +170,38 @@ def check_form(outputs, size):
 
 # --- values
 
-numbers = st.booleans() | st.integers() | st.integers(-(2**70), 2**70) | st.floats() | st.complex_numbers()
+numbers = (
+    st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.complex_numbers()
+)
 words = st.text(max_size=3) | st.binary(max_size=3) | st.sampled_from(Colour) | st.none()
-scalars = hnp.from_dtype(np.dtype("f4")) | hnp.from_dtype(np.dtype("u8")) | hnp.from_dtype(np.dtype("i2"))
+scalars = (
+    hnp.from_dtype(np.dtype("f4")) | hnp.from_dtype(np.dtype("u8")) | hnp.from_dtype(np.dtype("i2"))
+)
 times = hnp.from_dtype(np.dtype("M8[s]")) | hnp.from_dtype(np.dtype("m8[D]"))
 hashable = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=2)
 sets = st.frozensets(hashable, max_size=3) | st.sets(hashable, max_size=3)
 dtypes = st.sampled_from(
-    ["?", "i1", "u8", "i8", ">i4", "f2", "f4", "f8", ">f8", "c8", "c16", "U2", "S2", "M8[ms]", "m8[s]"]
+    [
+        "?",
+        "i1",
+        "u8",
+        "i8",
+        ">i4",
+        "f2",
+        "f4",
+        "f8",
+        ">f8",
+        "c8",
+        "c16",
+        "U2",
+        "S2",
+        "M8[ms]",
+        "m8[s]",
+    ]
 )
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3)
 arrays = hnp.arrays(dtypes, shapes) | hnp.arrays(object, shapes, elements=numbers | words)
@@ -168,15 +210,25 @@ keys = st.sampled_from(["a", "b", "a b", "", "é", "\ud800"]) | st.text(max_size
 
 def grow(parts):
     rows = st.lists(parts, max_size=4)
-    return rows | rows.map(tuple) | st.dictionaries(keys, parts, max_size=3) | st.builds(Answer, parts, parts)
+    return (
+        rows
+        | rows.map(tuple)
+        | st.dictionaries(keys, parts, max_size=3)
+        | st.builds(Answer, parts, parts)
+    )
 
 
 values = st.recursive(numbers | words | scalars | times | sets | arrays, grow, max_leaves=8)
 # Few kinds, so that many outputs share a shape and parts vary independently.
 narrow = st.one_of(
     st.lists(st.booleans() | st.floats(), max_size=3).map(tuple),
-    st.lists(st.sampled_from([1, 2**63, -(2**63), 0.0, -0.0, None, "x", np.float32(2), Colour.RED]), max_size=4),
-    st.fixed_dictionaries({"k": st.none() | st.integers(0, 3), "l": st.lists(st.booleans(), max_size=2)}),
+    st.lists(
+        st.sampled_from([1, 2**63, -(2**63), 0.0, -0.0, None, "x", np.float32(2), Colour.RED]),
+        max_size=4,
+    ),
+    st.fixed_dictionaries(
+        {"k": st.none() | st.integers(0, 3), "l": st.lists(st.booleans(), max_size=2)}
+    ),
 )
 
 
@@ -204,7 +256,11 @@ def test_batches_read_apart_join_to_the_batch_read_whole(batches):
 
 
 @relaxed
-@given(st.integers(0, 5).flatmap(lambda n: st.dictionaries(keys, st.lists(narrow, min_size=n, max_size=n), min_size=1)))
+@given(
+    st.integers(0, 5).flatmap(
+        lambda n: st.dictionaries(keys, st.lists(narrow, min_size=n, max_size=n), min_size=1)
+    )
+)
 def test_columns_are_read_like_rows(columns):
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     assert plain(read_outputs(columns)) == twin_blocks(rows)
@@ -221,7 +277,17 @@ def refuse(*args, **kwargs):
     raise Shameless
 
 
-METHODS = ["__repr__", "__str__", "__len__", "__iter__", "__hash__", "__eq__", "__getitem__", "__bool__", "__float__"]
+METHODS = [
+    "__repr__",
+    "__str__",
+    "__len__",
+    "__iter__",
+    "__hash__",
+    "__eq__",
+    "__getitem__",
+    "__bool__",
+    "__float__",
+]
 METHODS += [
     "__index__",
     "__int__",
@@ -232,10 +298,29 @@ METHODS += [
     "__contains__",
     "__bytes__",
 ]
-BASES = [object, list, tuple, dict, set, frozenset, int, float, complex, str, bytes, np.float64, np.ndarray, Exception]
+BASES = [
+    object,
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.float64,
+    np.ndarray,
+    Exception,
+]
 
 
-LIES = {"__len__": lambda self: 3, "__class__": property(lambda self: float), "columns": property(refuse)}
+LIES = {
+    "__len__": lambda self: 3,
+    "__class__": property(lambda self: float),
+    "columns": property(refuse),
+}
 
 
 @dataclass
@@ -272,8 +357,20 @@ class Stubborn:
         raise Shameless
 
 
-ODD = {"sly": Sly("X", (), {})(), "sick": Sick.ONE, "stubborn": Stubborn(), "masked": np.ma.masked, "function": refuse}
-ODD |= {"type": type, "ellipsis": ..., "object": object(), "refusal": NotImplemented, "slice": slice(3)}
+ODD = {
+    "sly": Sly("X", (), {})(),
+    "sick": Sick.ONE,
+    "stubborn": Stubborn(),
+    "masked": np.ma.masked,
+    "function": refuse,
+}
+ODD |= {
+    "type": type,
+    "ellipsis": ...,
+    "object": object(),
+    "refusal": NotImplemented,
+    "slice": slice(3),
+}
 
 
 @dataclass
@@ -328,7 +425,9 @@ def test_a_hostile_batch_is_read_or_refused(batch, expected):
         check_form(outputs, len(outputs))
 
 
-@pytest.mark.parametrize("batch", [[Odd("sly")], Recipe(object, frozenset({"__getattribute__"}), frozenset())], ids=str)
+@pytest.mark.parametrize(
+    "batch", [[Odd("sly")], Recipe(object, frozenset({"__getattribute__"}), frozenset())], ids=str
+)
 def test_looking_for_the_usual_case_asks_nothing_of_the_outputs(batch):
     """Types without a hash, and batches whose attributes raise; which examples are made depends on what is loaded."""
     assert read_or_refuse(build(batch), None) is None

@@ -56,9 +56,17 @@ def stored(draw):
 
 def places(data, path=()):
     if isinstance(data, dict):
-        return [place for key, value in data.items() for place in [(*path, key), *places(value, (*path, key))]]
+        return [
+            place
+            for key, value in data.items()
+            for place in [(*path, key), *places(value, (*path, key))]
+        ]
     if isinstance(data, list):
-        return [place for key, value in enumerate(data[:3]) for place in [(*path, key), *places(value, (*path, key))]]
+        return [
+            place
+            for key, value in enumerate(data[:3])
+            for place in [(*path, key), *places(value, (*path, key))]
+        ]
     return []
 
 
@@ -79,7 +87,9 @@ def damaged(data, place, value):
 def test_damage_is_an_input_error_or_harmless(draw, outputs):
     data = stored(draw)
     text, tried, step = json.dumps(data), places(data), 1
-    if draw is not mixed:  # what is stored beside the evidence is alike in all, and a tree has many places of a kind
+    if (
+        draw is not mixed
+    ):  # what is stored beside the evidence is alike in all, and a tree has many places of a kind
         tried, step = [place for place in tried if place[0] in ("witness", "findings")], 4
     assert len(tried) > 100
     for number, place in enumerate(tried):

@@ -17,12 +17,16 @@ def rounded(dataset, n, rng):
 
 def whole(dataset, n, rng):
     ratio = np.exp(-1 / 1024)
-    return (int(dataset * 1024) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)) / 1024.0
+    return (
+        int(dataset * 1024) + rng.geometric(1 - ratio, n) - rng.geometric(1 - ratio, n)
+    ) / 1024.0
 
 
 @pytest.mark.parametrize("noise", ["laplace", "normal"])
 def test_naive_noise_is_found(noise):
-    mechanism = em.from_batch(lambda dataset, n, rng: dataset + getattr(rng, noise)(0.0, 1.0, n), name=noise)
+    mechanism = em.from_batch(
+        lambda dataset, n, rng: dataset + getattr(rng, noise)(0.0, 1.0, n), name=noise
+    )
     result = em.audit(mechanism, PAIR, "eps=1", samples=40_000, seed=0, representation="bits")
     assert result.lower_bound > 6.0
     assert "low-order bits" in result.witness.event.describe()
@@ -40,7 +44,9 @@ def test_a_finding_beside_does_not_decide():
     entry = em.zoo.laplace()
     plain = em.audit(entry, samples=40_000, seed=0)
     result = em.audit(entry, samples=40_000, seed=0, representation="all")
-    result = replace(result, on_request=OnRequest())  # which is rehearsed for seconds, and is not the point here
+    result = replace(
+        result, on_request=OnRequest()
+    )  # which is rehearsed for seconds, and is not the point here
     assert result.verdict is plain.verdict is em.Verdict.NOT_REFUTED
     values, bits = result.findings
     assert (values.method, bits.method) == ("events", "bits")

@@ -28,11 +28,19 @@ def test_true_claims_are_not_refuted(name, rarely):
 def test_true_claims_are_refuted_as_rarely_as_promised(rarely):
     """Over all entries, one after the other; tests/statistical/test_coverage.py looks at each kind of output."""
     entries = cycle(TRUE_CLAIMS)
-    rarely(lambda seed: em.audit(zoo.find(next(entries)), samples=1000, seed=seed).is_refuted, 0.05, 0.16)
+    rarely(
+        lambda seed: em.audit(zoo.find(next(entries)), samples=1000, seed=seed).is_refuted,
+        0.05,
+        0.16,
+    )
 
 
 def test_identical_inputs_are_never_told_apart(rarely):
     mechanism, control = zoo.laplace().mechanism, em.Pair(0.0, 0.0, equal=True)
     rarely(
-        lambda seed: em.measure(mechanism, control, em.PureDP, samples=2000, seed=seed).lower_bound > 0.0, 0.05, 0.25
+        lambda seed: (
+            em.measure(mechanism, control, em.PureDP, samples=2000, seed=seed).lower_bound > 0.0
+        ),
+        0.05,
+        0.25,
     )

@@ -35,14 +35,22 @@ def test_pure_bounds_of_every_kind_of_output(kind, rarely):
 
     def too_high(seed):
         entry = next(entries)
-        return em.measure(entry, None, em.PureDP, samples=SAMPLES, seed=seed).lower_bound > entry.truth(em.PureDP)
+        return em.measure(
+            entry, None, em.PureDP, samples=SAMPLES, seed=seed
+        ).lower_bound > entry.truth(em.PureDP)
 
     rarely(too_high, LEVEL, 0.2)  # of three entries, a third of the runs each
 
 
 def test_vectors_whose_score_is_learned(rarely):
     entry = zoo.find("laplace_vector", epsilon=3.0, dimension=3)
-    rarely(lambda seed: em.measure(entry, None, em.PureDP, samples=SAMPLES, seed=seed).lower_bound > 3.0, LEVEL, BROKEN)
+    rarely(
+        lambda seed: (
+            em.measure(entry, None, em.PureDP, samples=SAMPLES, seed=seed).lower_bound > 3.0
+        ),
+        LEVEL,
+        BROKEN,
+    )
 
 
 @pytest.mark.parametrize("case", NOTIONS)
@@ -51,13 +59,21 @@ def test_every_notion(case, rarely):
     entry = zoo.find(name)
     truth = entry.truth(notion, **fixed)
     settings = {"samples": SAMPLES, "method": "events", **fixed}
-    rarely(lambda seed: em.measure(entry, None, notion, seed=seed, **settings).lower_bound > truth, LEVEL, BROKEN)
+    rarely(
+        lambda seed: em.measure(entry, None, notion, seed=seed, **settings).lower_bound > truth,
+        LEVEL,
+        BROKEN,
+    )
 
 
 def test_trade_off_curve_that_holds_is_rarely_refuted(rarely):
     claim = em.TradeOffDP(lambda error: float(ndtr(ndtri(1.0 - error) - 1.0)))
     entry = zoo.gaussian()
-    rarely(lambda seed: em.audit(entry, None, claim, samples=SAMPLES, seed=seed).is_refuted, LEVEL, BROKEN)
+    rarely(
+        lambda seed: em.audit(entry, None, claim, samples=SAMPLES, seed=seed).is_refuted,
+        LEVEL,
+        BROKEN,
+    )
 
 
 def test_choosing_among_pairs_is_free(rarely):
@@ -65,7 +81,10 @@ def test_choosing_among_pairs_is_free(rarely):
     pairs = [(0.0, 1.0), (1.0, 2.0), (5.0, 4.0), (-1.0, 0.0)]
     mechanism = zoo.laplace(epsilon=0.7).mechanism
     rarely(
-        lambda seed: em.measure(mechanism, pairs, em.PureDP, samples=2 * SAMPLES, seed=seed).lower_bound > 0.7,
+        lambda seed: (
+            em.measure(mechanism, pairs, em.PureDP, samples=2 * SAMPLES, seed=seed).lower_bound
+            > 0.7
+        ),
         LEVEL,
         BROKEN,
     )
@@ -95,7 +114,9 @@ def test_other_confidences(confidence, broken, rarely):
     entry = zoo.randomized_response(epsilon=1.0)
     settings = {"samples": SAMPLES, "confidence": confidence}
     rarely(
-        lambda seed: em.measure(entry, None, em.PureDP, seed=seed, **settings).lower_bound > entry.truth(),
+        lambda seed: (
+            em.measure(entry, None, em.PureDP, seed=seed, **settings).lower_bound > entry.truth()
+        ),
         1.0 - confidence,
         broken,
     )

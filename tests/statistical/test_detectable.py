@@ -29,7 +29,11 @@ def normal(mu):
 
 def approximate(epsilon, delta=1e-3):
     def excess(mu):
-        return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu) - delta
+        return (
+            norm.cdf(mu / 2 - epsilon / mu)
+            - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+            - delta
+        )
 
     return normal(brentq(excess, 1e-3, 40.0))
 
@@ -52,7 +56,10 @@ def test_what_is_told_is_true(case, rarely):
     make, claim, n = CASES[case]
     true = next(
         result
-        for result in (em.audit(make(claim.value), em.Pair(0, 1), claim, samples=n, seed=seed) for seed in range(9))
+        for result in (
+            em.audit(make(claim.value), em.Pair(0, 1), claim, samples=n, seed=seed)
+            for seed in range(9)
+        )
         if result.verdict is em.Verdict.NOT_REFUTED
     )
     value = true.detectable
@@ -61,4 +68,8 @@ def test_what_is_told_is_true(case, rarely):
     assert claim.value < value < 6.0
     # 85 % instead of 90, because the value itself comes from simulations.
     mechanism = make(value)
-    rarely(lambda seed: not em.audit(mechanism, em.Pair(0, 1), claim, samples=n, seed=seed).is_refuted, 0.15, 0.5)
+    rarely(
+        lambda seed: not em.audit(mechanism, em.Pair(0, 1), claim, samples=n, seed=seed).is_refuted,
+        0.15,
+        0.5,
+    )

@@ -24,7 +24,10 @@ def test_useless_features_do_not_make_bounds_too_high(name, rarely):
     mechanism = entry.mechanism.with_features(Features.of(scattered))
 
     def too_high(seed):
-        return em.measure(mechanism, entry.worst_pair, samples=2000, seed=seed).lower_bound > entry.truth()
+        return (
+            em.measure(mechanism, entry.worst_pair, samples=2000, seed=seed).lower_bound
+            > entry.truth()
+        )
 
     rarely(too_high, LEVEL, BROKEN)
 
@@ -32,7 +35,11 @@ def test_useless_features_do_not_make_bounds_too_high(name, rarely):
 @pytest.mark.parametrize("name", ["blh", "olh"])
 def test_bounds_of_hashing_protocols_are_rarely_too_high(name, rarely):
     entry = zoo.find(name, categories=16)
-    rarely(lambda seed: em.measure(entry, samples=2000, seed=seed).lower_bound > entry.truth(), LEVEL, BROKEN)
+    rarely(
+        lambda seed: em.measure(entry, samples=2000, seed=seed).lower_bound > entry.truth(),
+        LEVEL,
+        BROKEN,
+    )
 
 
 @pytest.mark.parametrize("name", ["blh", "olh"])
@@ -40,5 +47,7 @@ def test_hashing_protocols_are_found_with_their_hash_only(name):
     # The weaker of both bounds has a standard error of 0.02 around 0.95: 0.8 is seven of them away.
     entry = zoo.find(name, categories=128)
     assert em.measure(entry, samples=40_000, seed=1).lower_bound > 0.8 * entry.truth()
-    blind = em.measure(entry.mechanism.with_features(None), entry.worst_pair, samples=40_000, seed=1)
+    blind = em.measure(
+        entry.mechanism.with_features(None), entry.worst_pair, samples=40_000, seed=1
+    )
     assert blind.lower_bound < 0.1

@@ -51,7 +51,10 @@ def draw(name, n, side, rng):
         case "geometric":
             return rng.geometric(0.87, n) - rng.geometric(0.87, n) + side
         case "mixed":
-            return [(bool(rng.random() < 0.5 + 0.4 * side), float(rng.normal(3.0 * side))) for _ in range(n)]
+            return [
+                (bool(rng.random() < 0.5 + 0.4 * side), float(rng.normal(3.0 * side)))
+                for _ in range(n)
+            ]
         case "many":
             return [f"{'lr'[side]}{number}" for number in rng.integers(0, 8, n)]
     draws = rng.normal(size=(n, int(size)))
@@ -83,24 +86,42 @@ def test_every_notion_is_refuted_where_nothing_overlaps(claim, rng):
 def test_power_does_not_fall_when_draws_are_added(n, rarely):
     """Laplace noise of ε = 4 against a claim of 1: 40 of 40 are refuted from 60 draws on, as with `stop_early`."""
     mechanism, claim = em.from_batch(lambda x, n, rng: x + rng.laplace(0, 0.25, n)), em.PureDP(1.0)
-    rarely(lambda seed: em.audit(mechanism, em.Pair(0, 1), claim, samples=n, seed=seed).lower_bound <= 1.0, 0.05, 0.6)
+    rarely(
+        lambda seed: (
+            em.audit(mechanism, em.Pair(0, 1), claim, samples=n, seed=seed).lower_bound <= 1.0
+        ),
+        0.05,
+        0.6,
+    )
 
 
 # (left, right, true ε): the largest loss of each is exact.
 TRUE = {
-    "Laplace": (lambda n, rng: rng.laplace(1.0, 1.0, n), lambda n, rng: rng.laplace(0.0, 1.0, n), 1.0),
+    "Laplace": (
+        lambda n, rng: rng.laplace(1.0, 1.0, n),
+        lambda n, rng: rng.laplace(0.0, 1.0, n),
+        1.0,
+    ),
     "geometric": (
         lambda n, rng: rng.geometric(1 - np.exp(-1.0), n) - rng.geometric(1 - np.exp(-1.0), n) + 1,
         lambda n, rng: rng.geometric(1 - np.exp(-1.0), n) - rng.geometric(1 - np.exp(-1.0), n),
         1.0,
     ),
-    "ties": (lambda n, rng: np.round(rng.random(n) * 3), lambda n, rng: np.round(rng.random(n) * 3), 0.0),
+    "ties": (
+        lambda n, rng: np.round(rng.random(n) * 3),
+        lambda n, rng: np.round(rng.random(n) * 3),
+        0.0,
+    ),
     "clamped": (
         lambda n, rng: np.clip(rng.laplace(1.0, 1.0, n), 0.0, 1.0),
         lambda n, rng: np.clip(rng.laplace(0.0, 1.0, n), 0.0, 1.0),
         1.0,
     ),
-    "same vectors": (lambda n, rng: rng.normal(size=(n, 5)), lambda n, rng: rng.normal(size=(n, 5)), 0.0),
+    "same vectors": (
+        lambda n, rng: rng.normal(size=(n, 5)),
+        lambda n, rng: rng.normal(size=(n, 5)),
+        0.0,
+    ),
     "same names": (
         lambda n, rng: [f"n{number}" for number in rng.integers(0, 30, n)],
         lambda n, rng: [f"n{number}" for number in rng.integers(0, 30, n)],
@@ -113,4 +134,10 @@ TRUE = {
 def test_true_claims_are_rarely_refuted(law, rarely, rng):
     left, right, truth = TRUE[law]
     claim = em.PureDP(truth)
-    rarely(lambda seed: em.compare(left(60, rng), right(45, rng), claim, seed=seed).lower_bound > truth, 0.05, 0.16)
+    rarely(
+        lambda seed: (
+            em.compare(left(60, rng), right(45, rng), claim, seed=seed).lower_bound > truth
+        ),
+        0.05,
+        0.16,
+    )

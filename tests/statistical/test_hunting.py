@@ -14,13 +14,18 @@ ANSWERS = em.domains.Records(em.domains.Boolean(), size=(1, 2))
 
 def total(data, n, rng):
     """Tight: a replaced record moves it by exactly its sensitivity, whatever is in the record."""
-    values = [min(max(value, 0.0), 1.0) if isinstance(value, float) and value == value else 0.0 for value in data]
+    values = [
+        min(max(value, 0.0), 1.0) if isinstance(value, float) and value == value else 0.0
+        for value in data
+    ]
     return sum(values) + rng.laplace(size=n)
 
 
 def flips(data, n, rng):
     """Randomised response: coupled looks see every output move."""
-    return np.array([bool(value) for value in data]) ^ (rng.random((n, len(data))) < 1.0 / (1.0 + math.e))
+    return np.array([bool(value) for value in data]) ^ (
+        rng.random((n, len(data))) < 1.0 / (1.0 + math.e)
+    )
 
 
 def test_true_claims_are_rarely_refuted(rarely):
@@ -28,10 +33,15 @@ def test_true_claims_are_rarely_refuted(rarely):
 
     def is_refuted(seed):
         beyond, (mechanism, domain) = next(cases)
-        finder = em.finders.Search(domain, "replace", beyond=beyond, trials=32, samples=60, seed=seed)
+        finder = em.finders.Search(
+            domain, "replace", beyond=beyond, trials=32, samples=60, seed=seed
+        )
         settings = {"samples": 200, "confidence": CONFIDENCE, "seed": seed}
         result = em.audit(em.from_batch(mechanism), finder, em.PureDP(1.0), **settings)
-        assert sum(amount for _, amount in result.findings[0].details["paid"]) <= 1.0 - CONFIDENCE + 1e-12
+        assert (
+            sum(amount for _, amount in result.findings[0].details["paid"])
+            <= 1.0 - CONFIDENCE + 1e-12
+        )
         return result.is_refuted
 
     rarely(is_refuted, 1.0 - CONFIDENCE, 0.6)

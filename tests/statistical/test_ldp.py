@@ -83,7 +83,11 @@ def test_a_planned_audit_refutes(rarely):
     """The whole audit, which has to find its event: Laplace noise of level 1.5 that claims 1."""
     samples = 2 * em.plan(claim=em.PureDP(1.0), truth=1.5).samples
     entry, claim = em.zoo.laplace(1.5), em.PureDP(1.0)
-    rarely(lambda seed: not em.audit(entry, claim=claim, samples=samples, seed=seed).is_refuted, 0.3, 0.8)
+    rarely(
+        lambda seed: not em.audit(entry, claim=claim, samples=samples, seed=seed).is_refuted,
+        0.3,
+        0.8,
+    )
 
 
 LOCAL = ["truncated_laplace", "truncated_gaussian", "sue", "oue", "rappor", "rappor_longitudinal"]
@@ -96,7 +100,10 @@ def test_local_mechanisms_keep_their_claim_and_leak_what_they_should():
     for name in LOCAL:
         entry = em.zoo.find(name)
         truth = entry.truth()
-        bounds = [em.measure(entry, None, em.PureDP, samples=10_000, seed=seed).lower_bound for seed in range(runs)]
+        bounds = [
+            em.measure(entry, None, em.PureDP, samples=10_000, seed=seed).lower_bound
+            for seed in range(runs)
+        ]
         above += sum(bound > truth for bound in bounds)
         assert np.mean(bounds) > (0.2 if name.startswith("rappor") else 0.5) * truth, name
     assert_rare(above, runs * len(LOCAL), 0.05)

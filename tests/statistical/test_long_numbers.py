@@ -27,11 +27,17 @@ def test_noise_around_a_long_number_is_bounded_as_around_zero(scale, stop_early)
 
 def test_true_claims_about_long_numbers_are_rarely_refuted(rarely):
     mechanism, claim = noisy(2**60 + 77, 40), em.PureDP(1.0)
-    rarely(lambda seed: em.audit(mechanism, em.Pair(0, 1), claim, samples=400, seed=seed).is_refuted, 0.05, 0.3)
+    rarely(
+        lambda seed: em.audit(mechanism, em.Pair(0, 1), claim, samples=400, seed=seed).is_refuted,
+        0.05,
+        0.3,
+    )
 
 
 def test_a_hidden_last_digit_is_found():
     def parity(x, n, rng):
         return 17 * 10**17 + 2 * rng.integers(0, 3, n) + (x & (rng.random(n) < 0.9))
 
-    assert em.audit(em.from_batch(parity), em.Pair(0, 1), em.PureDP(1.0), samples=2000, seed=0).is_refuted
+    assert em.audit(
+        em.from_batch(parity), em.Pair(0, 1), em.PureDP(1.0), samples=2000, seed=0
+    ).is_refuted

@@ -116,14 +116,18 @@ def test_a_leak_is_found_and_a_correct_mechanism_is_not_accused(kind):
         return KINDS[kind](float(rng.laplace(scale=0.15)))
 
     confidence = 1 - 1e-9
-    found = em.audit(leaks, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=300, seed=1, confidence=confidence)
+    found = em.audit(
+        leaks, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=300, seed=1, confidence=confidence
+    )
     assert found.is_refuted, found.lower_bound
     # Not the whole result: its p-value takes a second.
     replayed = Finding.from_dict(json.loads(json.dumps(found.findings[0].to_dict()))).witness.event
     some = [leaks(1.0, np.random.default_rng(seed)) for seed in range(5)]
     again = [leaks(1.0, np.random.default_rng(seed)) for seed in range(5)]
     assert (replayed.contains(some) == found.witness.event.contains(again)).all()
-    kept = em.audit(keeps, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=300, seed=1, confidence=confidence)
+    kept = em.audit(
+        keeps, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=300, seed=1, confidence=confidence
+    )
     assert kept.verdict is em.Verdict.NOT_REFUTED
 
 

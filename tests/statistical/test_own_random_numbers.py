@@ -48,7 +48,9 @@ def test_the_published_hockey_stick_certificate_keeps_its_rate(epsilon, n, p, rn
     for seed in range(RUNS):
         above, below = Counts(int(rng.binomial(n, p)), n), Counts(int(rng.binomial(n, q)), n)
         task = Task(ApproxDeltaDP(epsilon, 0.0), (n, n), FAILURES[0], Stream(seed))
-        proposal = ClassifierProposal(Candidate(ANYTHING, False, p, q, 0.0), task, epsilon, "published")
+        proposal = ClassifierProposal(
+            Candidate(ANYTHING, False, p, q, 0.0), task, epsilon, "published"
+        )
         for failure in FAILURES:
             finding = proposal.certify(above, below, em.Pair(0, 1), failure)
             refuted[failure] += finding.details["excess_lower"] > 0.0
@@ -62,7 +64,12 @@ def test_audits_with_the_published_certificate_keep_their_rate(confidence, broke
     probabilities = 0.1 * math.exp(-0.5), 0.1
     coin = em.from_batch(lambda side, n, rng: rng.random(n) < probabilities[side])
     options = em.hockey_stick.Options(certificate="published")
-    settings = {"samples": 2591, "confidence": confidence, "method": "hockey-stick", "options": options}
+    settings = {
+        "samples": 2591,
+        "confidence": confidence,
+        "method": "hockey-stick",
+        "options": options,
+    }
 
     def refutes(seed):
         result = em.audit(coin, em.Pair(0, 1), em.PureDP(0.5), seed=seed, **settings)

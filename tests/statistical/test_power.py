@@ -48,20 +48,31 @@ PROMISE = 0.001, 0.91
 @pytest.mark.parametrize(("name", "parameters", "samples", "bar"), BARS, ids=str)
 def test_bounds_come_near_the_truth(name, parameters, samples, bar, rarely):
     entry = zoo.find(name, **parameters)
-    rarely(lambda seed: em.measure(entry, None, em.PureDP, samples=samples, seed=seed).lower_bound < bar, 0.02, 0.91)
+    rarely(
+        lambda seed: (
+            em.measure(entry, None, em.PureDP, samples=samples, seed=seed).lower_bound < bar
+        ),
+        0.02,
+        0.91,
+    )
 
 
 @pytest.mark.parametrize("notion", FALSE_CLAIMS)
 def test_every_notion_is_refuted(notion, rarely):
     name, claim = FALSE_CLAIMS[notion]
     entry, settings = zoo.find(name), {"samples": 10_000, "method": "events"}
-    rarely(lambda seed: not em.audit(entry, None, claim, seed=seed, **settings).is_refuted, *PROMISE)
+    rarely(
+        lambda seed: not em.audit(entry, None, claim, seed=seed, **settings).is_refuted, *PROMISE
+    )
 
 
 def test_delta_is_measured(rarely):
     """The Gaussian mechanism has δ(.5) = .238."""
     entry, settings = zoo.gaussian(), {"epsilon": 0.5, "samples": 10_000}
-    rarely(lambda seed: em.measure(entry, None, em.ApproxDP, seed=seed, **settings).lower_bound < 0.15, *PROMISE)
+    rarely(
+        lambda seed: em.measure(entry, None, em.ApproxDP, seed=seed, **settings).lower_bound < 0.15,
+        *PROMISE,
+    )
 
 
 @pytest.mark.parametrize(("name", "samples"), BROKEN)

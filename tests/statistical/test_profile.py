@@ -10,14 +10,19 @@ from epsilometer.outputs import read_outputs
 
 
 def exceeds(band, truth):
-    return any(p > truth.max_power(q) + 1e-12 for p, q in zip(band.p_lower, band.q_upper, strict=True))
+    return any(
+        p > truth.max_power(q) + 1e-12 for p, q in zip(band.p_lower, band.q_upper, strict=True)
+    )
 
 
 def gaussian_band(rng, n, n_train):
     method, task = ProfileMethod(), Task(em.GaussianDP(0.0), (n - n_train, n - n_train), 0.05)
     left, right = rng.normal(0, 1, n), rng.normal(1, 1, n)
     proposal = method.propose(read_outputs(left[:n_train]), read_outputs(right[:n_train]), task)
-    tallies = proposal.tally(read_outputs(left[n_train:]), 0), proposal.tally(read_outputs(right[n_train:]), 1)
+    tallies = (
+        proposal.tally(read_outputs(left[n_train:]), 0),
+        proposal.tally(read_outputs(right[n_train:]), 1),
+    )
     return proposal.band(*tallies, 0.05)
 
 
@@ -27,7 +32,9 @@ def test_the_band_rarely_misses_anywhere(rarely, rng):
 
 def test_the_band_of_scores_rarely_misses_anywhere(rarely, rng):
     def misses(_):
-        return exceeds(band_from_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 200), 0.05), em.GaussianDP(1.0))
+        return exceeds(
+            band_from_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 200), 0.05), em.GaussianDP(1.0)
+        )
 
     rarely(misses, 0.05, 0.16)
 

@@ -13,12 +13,18 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize(("name", "order"), [("gaussian", 1.5), ("laplace", 5.0), ("counts", 5.0), ("clamped", 1.5)])
+@pytest.mark.parametrize(
+    ("name", "order"), [("gaussian", 1.5), ("laplace", 5.0), ("counts", 5.0), ("clamped", 1.5)]
+)
 def test_exact_bounds_are_rarely_above_the_truth(name, order, rarely):
     entry = ENTRIES[name]
     truth = entry.truth(em.RenyiDP, order=order)
     settings = {"order": order, "samples": 2000}
-    rarely(lambda seed: em.measure(entry, None, em.RenyiDP, seed=seed, **settings).lower_bound > truth, 0.05, 0.5)
+    rarely(
+        lambda seed: em.measure(entry, None, em.RenyiDP, seed=seed, **settings).lower_bound > truth,
+        0.05,
+        0.5,
+    )
 
 
 def test_a_true_zero_concentrated_claim_is_rarely_refuted(rarely):
@@ -38,7 +44,10 @@ def test_a_true_zero_concentrated_claim_is_rarely_refuted(rarely):
 )
 def test_exact_bounds_are_near_the_truth(entry, order, least):
     """One seeded audit of 1e5 draws: the mean must be .70/.90/1.6/.59/.86, the spread is about .02/.02/.09/.01/.01."""
-    assert em.measure(entry, None, em.RenyiDP, order=order, samples=100_000, seed=5).lower_bound > least
+    assert (
+        em.measure(entry, None, em.RenyiDP, order=order, samples=100_000, seed=5).lower_bound
+        > least
+    )
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.7])
@@ -69,7 +78,9 @@ def test_floored_bounds_fail_when_the_floor_is_too_low():
     """The pitfall that the warning is about: n·τ = 2 for 1024 vectors puts nearly all bounds above the truth."""
     entry = em.zoo.randomized_responses(1.5)
     rng = np.random.default_rng(5)
-    left, right = (entry.mechanism.function(entry.worst_pair.side(side), 200_000, rng) for side in (0, 1))
+    left, right = (
+        entry.mechanism.function(entry.worst_pair.side(side), 200_000, rng) for side in (0, 1)
+    )
     bound = em.renyi.lower_bound(left, right, 7.0, floor=1e-5)
     assert bound.lower_bound > entry.truth(em.RenyiDP, order=7.0)
     assert bound.warnings

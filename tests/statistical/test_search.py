@@ -30,7 +30,9 @@ def test_a_true_claim_is_rarely_refuted(confidence, rarely):
 def test_a_bayesian_search_refutes_a_true_claim_no_more_often(rarely):
     def is_refuted(seed):
         finder = em.finders.Bayesian(COINS, trials=10, samples=100, seed=seed)
-        return em.audit(em.from_batch(toss), finder, TRUE_CLAIM, samples=300, seed=seed, confidence=0.7).is_refuted
+        return em.audit(
+            em.from_batch(toss), finder, TRUE_CLAIM, samples=300, seed=seed, confidence=0.7
+        ).is_refuted
 
     rarely(is_refuted, 0.3, 0.8)
 
@@ -38,7 +40,14 @@ def test_a_bayesian_search_refutes_a_true_claim_no_more_often(rarely):
 def test_bounds_of_searches_hold():
     mechanism = em.from_batch(toss)
     runs = [
-        em.measure(mechanism, em.finders.Grid(COINS, samples=100), em.PureDP, samples=400, seed=seed, confidence=0.7)
+        em.measure(
+            mechanism,
+            em.finders.Grid(COINS, samples=100),
+            em.PureDP,
+            samples=400,
+            seed=seed,
+            confidence=0.7,
+        )
         for seed in range(40)
     ]
     assert_rare(sum(run.lower_bound > TRUE_CLAIM.value for run in runs), len(runs), 0.3)
@@ -50,7 +59,9 @@ def test_a_rare_leak_is_found_within_sixty_trials(rarely):
 
     def is_missed(seed):
         finder = em.finders.Bayesian(em.domains.Vector(4), trials=60, samples=2000, seed=seed)
-        return not em.audit(em.from_batch(hidden_coin(seed)), finder, "eps=1", samples=6000, seed=seed).is_refuted
+        return not em.audit(
+            em.from_batch(hidden_coin(seed)), finder, "eps=1", samples=6000, seed=seed
+        ).is_refuted
 
     rarely(is_missed, 0.3, 0.95)
 
@@ -64,7 +75,9 @@ def test_weak_leaks_are_certified_when_a_rehearsal_succeeds():
     def certifies(seed):
         finder = em.finders.Random(em.domains.Vector(2), trials=60, samples=5000, seed=seed)
         result = em.audit(em.from_batch(noisy_sum), finder, "eps=1", samples=20_000, seed=seed)
-        certified = [each for each in result.findings[0].details["search"] if each["certified"] is not None]
+        certified = [
+            each for each in result.findings[0].details["search"] if each["certified"] is not None
+        ]
         return any(each["predicted"] < 1.0 < each["certified"] for each in certified)
 
     assert any(certifies(seed) for seed in range(8))

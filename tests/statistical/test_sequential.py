@@ -37,13 +37,23 @@ def test_a_claim_that_just_holds_is_rarely_refuted(rarely, rng):
 
 def test_a_gaussian_claim_that_just_holds_is_rarely_refuted(rarely, rng):
     claim = em.GaussianDP(1.0)
-    rarely(lambda _: first_refutation(rng, claim.max_power(0.2), 0.2, claim, 400) < math.inf, 0.05, 0.45)
+    rarely(
+        lambda _: first_refutation(rng, claim.max_power(0.2), 0.2, claim, 400) < math.inf,
+        0.05,
+        0.45,
+    )
 
 
 def test_the_whole_audit_rarely_refutes_a_true_claim(rarely):
     coin = Coin(0.5, 0.25)
     claim = em.PureDP(coin.truth(em.PureDP(0.0)))
-    rarely(lambda seed: em.audit(coin, None, claim, samples=400, seed=seed, stop_early=True).is_refuted, 0.05, 0.35)
+    rarely(
+        lambda seed: (
+            em.audit(coin, None, claim, samples=400, seed=seed, stop_early=True).is_refuted
+        ),
+        0.05,
+        0.35,
+    )
 
 
 def test_the_bound_of_a_measurement_is_rarely_above_the_truth(rarely):
@@ -51,7 +61,11 @@ def test_the_bound_of_a_measurement_is_rarely_above_the_truth(rarely):
     truth = coin.truth(em.PureDP(0.0))
 
     def is_above(seed):
-        bounds.append(em.measure(coin, None, em.PureDP, samples=400, seed=seed, method="sequential").lower_bound)
+        bounds.append(
+            em.measure(
+                coin, None, em.PureDP, samples=400, seed=seed, method="sequential"
+            ).lower_bound
+        )
         return bounds[-1] > truth
 
     rarely(is_above, 0.05, 0.35)
@@ -80,14 +94,19 @@ def test_events_are_learned_from_few_draws(entry, draws):
     for seed in range(10):
         rngs = [np.random.default_rng([seed, side]) for side in (0, 1)]
         sides = [
-            broken.mechanism.sample(data, draws, rng) for data, rng in zip((pair.left, pair.right), rngs, strict=True)
+            broken.mechanism.sample(data, draws, rng)
+            for data, rng in zip((pair.left, pair.right), rngs, strict=True)
         ]
         found = choose(*sides, lines)[0].candidate
         rngs = [np.random.default_rng([seed, 2 + side]) for side in (0, 1)]
         fresh = [
-            broken.mechanism.sample(data, 100_000, rng) for data, rng in zip((pair.left, pair.right), rngs, strict=True)
+            broken.mechanism.sample(data, 100_000, rng)
+            for data, rng in zip((pair.left, pair.right), rngs, strict=True)
         ]
-        p, q = (np.array([found.event.contains(side).mean()]) for side in (fresh[::-1] if found.flipped else fresh))
+        p, q = (
+            np.array([found.event.contains(side).mean()])
+            for side in (fresh[::-1] if found.flipped else fresh)
+        )
         growing += growth_rate(lines, p, q)[0] > 1e-4
     assert growing >= 6
 
@@ -96,5 +115,7 @@ def test_one_probability_is_bounded_at_all_times(rng):
     misses = 0
     for _ in range(200):
         hits = np.cumsum(rng.random(400) < 0.3)
-        misses += any(anytime_lower(Counts(int(hits[n]), n + 1), 0.1) > 0.3 for n in range(0, 400, 10))
+        misses += any(
+            anytime_lower(Counts(int(hits[n]), n + 1), 0.1) > 0.3 for n in range(0, 400, 10)
+        )
     assert_rare(misses, 200, 0.1)

@@ -91,7 +91,9 @@ def test_the_table_bites(rng):
     assert "seed" in failed.note
     assert "ZeroDivisionError" in failed.note
     assert run_row(Rate("rates", "refuses", 0.2, lambda seed: None), plan).state == "refused"
-    assert run_row(Figure("enumerations", "not a number", lambda seed: Worked(float("nan"), 1.0, "")), plan).is_bad
+    assert run_row(
+        Figure("enumerations", "not a number", lambda seed: Worked(float("nan"), 1.0, "")), plan
+    ).is_bad
 
 
 def test_small_excesses_show_in_the_margins(rng):
@@ -113,7 +115,9 @@ def test_every_entry_claim_and_kind_is_in_the_table():
     assert {each["outputs"] for each in pools} == set(KINDS)
 
 
-@pytest.mark.parametrize("boundary", ["pure", "pure, rare", "approximate, δ = .6", "Rényi, order 2", "Gaussian"])
+@pytest.mark.parametrize(
+    "boundary", ["pure", "pure, rare", "approximate, δ = .6", "Rényi, order 2", "Gaussian"]
+)
 def test_claims_just_hold(boundary):
     """The coin keeps the claim, and a coin whose heads differ a little more does not."""
     found = next(each for each in BOUNDARIES if each.name == boundary)
@@ -122,7 +126,16 @@ def test_claims_just_hold(boundary):
 
 
 def test_the_command_writes_its_table(tmp_path, capfd):
-    arguments = ["--only", "p-value of one run", "--seed", "1", "--jobs", "1", "--out", str(tmp_path)]
+    arguments = [
+        "--only",
+        "p-value of one run",
+        "--seed",
+        "1",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
     assert main(arguments) == 0
     assert "sound: 3 rows, seed 1" in capfd.readouterr().out
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
@@ -133,7 +146,16 @@ def test_the_command_writes_its_table(tmp_path, capfd):
 
 def test_no_time_is_said(tmp_path, capfd):
     """Rows that were not begun are neither right nor wrong."""
-    arguments = ["--only", "p-value of one run", "--minutes", "0", "--jobs", "1", "--out", str(tmp_path)]
+    arguments = [
+        "--only",
+        "p-value of one run",
+        "--minutes",
+        "0",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path),
+    ]
     assert main(arguments) == 0
     assert "3 not run" in capfd.readouterr().out
 

@@ -29,10 +29,34 @@ CASES = {
         {"epsilon": 0.5},
     ),
     "poisson-histogram": ("poisson-histogram", None, zoo.randomized_response(1.0), em.PureDP, {}),
-    "renyi-variational": ("renyi-variational", None, zoo.gaussian(sigma=1.0), em.RenyiDP, {"order": 2.0}),
-    "renyi-variational, coin": ("renyi-variational", None, zoo.randomized_response(1.0), em.RenyiDP, {"order": 1.5}),
-    "renyi-variational, pure": ("renyi-variational", None, zoo.randomized_response(1.0), em.PureDP, {}),
-    "mmd": ("mmd", em.mmd.Options(threshold="total-variation"), zoo.randomized_response(1.0), em.PureDP, {}),
+    "renyi-variational": (
+        "renyi-variational",
+        None,
+        zoo.gaussian(sigma=1.0),
+        em.RenyiDP,
+        {"order": 2.0},
+    ),
+    "renyi-variational, coin": (
+        "renyi-variational",
+        None,
+        zoo.randomized_response(1.0),
+        em.RenyiDP,
+        {"order": 1.5},
+    ),
+    "renyi-variational, pure": (
+        "renyi-variational",
+        None,
+        zoo.randomized_response(1.0),
+        em.PureDP,
+        {},
+    ),
+    "mmd": (
+        "mmd",
+        em.mmd.Options(threshold="total-variation"),
+        zoo.randomized_response(1.0),
+        em.PureDP,
+        {},
+    ),
 }
 
 
@@ -45,7 +69,11 @@ def test_bounds_are_rarely_above_the_truth(case, rarely):
     method, options, entry, notion, fixed = CASES[case]
     truth = entry.truth(notion, **fixed)
     settings = {"samples": SAMPLES, "method": method, "options": options, **fixed}
-    rarely(lambda seed: em.measure(entry, None, notion, seed=seed, **settings).lower_bound > truth, LEVEL, BROKEN)
+    rarely(
+        lambda seed: em.measure(entry, None, notion, seed=seed, **settings).lower_bound > truth,
+        LEVEL,
+        BROKEN,
+    )
 
 
 @pytest.mark.parametrize("certificate", ["exact", "published"])
@@ -55,7 +83,10 @@ def test_equal_laws_have_no_discrepancy(certificate, rarely, rng):
 
     def tells_apart(seed):
         left, right = rng.normal(size=(2, SAMPLES))
-        return em.compare(left, right, em.PureDP, method="mmd", options=options, seed=seed).lower_bound > 0.0
+        return (
+            em.compare(left, right, em.PureDP, method="mmd", options=options, seed=seed).lower_bound
+            > 0.0
+        )
 
     rarely(tells_apart, LEVEL, BROKEN)
 
@@ -71,7 +102,10 @@ def test_equal_laws_have_no_discrepancy(certificate, rarely, rng):
 def test_what_must_be_reached_on_average(method, entry, notion, fixed, least, rng):
     """Means over 12 audits of 10⁵ draws; they are at least six standard errors above the bar."""
     settings = {"samples": 100_000, "method": method}
-    bounds = [em.measure(entry, None, notion, seed=seed, **settings, **fixed).lower_bound for seed in seeds(rng, 12)]
+    bounds = [
+        em.measure(entry, None, notion, seed=seed, **settings, **fixed).lower_bound
+        for seed in seeds(rng, 12)
+    ]
     assert np.mean(bounds) >= least
 
 
@@ -88,4 +122,6 @@ def test_what_must_be_reached_on_average(method, entry, notion, fixed, least, rn
 )
 def test_half_the_noise_is_refuted(method, claim, rng):
     for seed in seeds(rng, 2):
-        assert em.audit(zoo.laplace(2.0), None, claim, samples=20_000, seed=seed, method=method).is_refuted
+        assert em.audit(
+            zoo.laplace(2.0), None, claim, samples=20_000, seed=seed, method=method
+        ).is_refuted

@@ -81,7 +81,14 @@ class WarmPython:
         self._process = self._wire = None
 
     def start(
-        self, *arguments: object, cwd=None, env=None, stdout=None, stderr=None, start_new_session=False, file_size=None
+        self,
+        *arguments: object,
+        cwd=None,
+        env=None,
+        stdout=None,
+        stderr=None,
+        start_new_session=False,
+        file_size=None,
     ) -> WarmProgram:
         """Starts `-m module …` or `-c code …`; what it writes goes to pipes, or to open files if they are given.
 
@@ -126,7 +133,9 @@ class WarmPython:
             self._wire, there = socket.socketpair()
             command = [sys.executable, __file__, str(there.fileno())]
             nothing = subprocess.DEVNULL
-            self._process = subprocess.Popen(command, pass_fds=[there.fileno()], stdin=nothing, start_new_session=True)
+            self._process = subprocess.Popen(
+                command, pass_fds=[there.fileno()], stdin=nothing, start_new_session=True
+            )
             there.close()
         return self._wire
 
@@ -251,9 +260,13 @@ def _become_worker(wire: socket.socket, parent: int) -> None:
         head, descriptors, *_ = socket.recv_fds(wire, 8, 3)
         if not head:
             return  # nobody wanted one
-        surroundings, sys.argv[:], environment = json.loads(stream.read(int.from_bytes(head, "big")))
+        surroundings, sys.argv[:], environment = json.loads(
+            stream.read(int.from_bytes(head, "big"))
+        )
     channel, *streams = descriptors
-    for number, each in enumerate(streams, start=1):  # as they are now: the program may have changed them
+    for number, each in enumerate(
+        streams, start=1
+    ):  # as they are now: the program may have changed them
         os.dup2(each, number)
         os.close(each)
     local_worker.settle(*surroundings)
@@ -288,7 +301,19 @@ def load() -> None:
 
     with redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
         report = ["--html", f"{folder}/report.html", "--json", f"{folder}/result.json"]
-        main(["audit", "zoo:laplace", "--epsilon", "0.1", "--samples", "1000", "--seed", "0", *report])
+        main(
+            [
+                "audit",
+                "zoo:laplace",
+                "--epsilon",
+                "0.1",
+                "--samples",
+                "1000",
+                "--seed",
+                "0",
+                *report,
+            ]
+        )
     gc.collect()
     gc.freeze()  # what is never looked at again is never copied
 

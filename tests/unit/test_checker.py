@@ -61,7 +61,9 @@ def _audit(claim=CLAIMS["pure"], mechanism=None, samples=3000, **keywords):
 
 def _wanted():
     """Every exact method and notion whose proof is a function of what a result stores."""
-    wanted = {f"events {name}": (lambda claim=claim: _audit(claim)) for name, claim in CLAIMS.items()}
+    wanted = {
+        f"events {name}": (lambda claim=claim: _audit(claim)) for name, claim in CLAIMS.items()
+    }
     wanted |= {
         f"profile {name}": (lambda claim=CLAIMS[name]: _audit(claim, method="profile"))
         for name in ("pure", "gaussian", "tradeoff")
@@ -77,10 +79,16 @@ def _wanted():
         "vectors": lambda: _audit(mechanism=em.from_batch(vectors)),
         "both views": lambda: _audit(representation="all"),
         "not refuted": lambda: _audit(mechanism=laplace(1.0)),
-        "deterministic": lambda: _audit(mechanism=em.from_batch(lambda x, n, rng: np.full(n, float(x)))),
+        "deterministic": lambda: _audit(
+            mechanism=em.from_batch(lambda x, n, rng: np.full(n, float(x)))
+        ),
         "measured": lambda: em.measure(laplace(), PAIR, em.PureDP, samples=3000, seed=1),
-        "measured delta": lambda: em.measure(laplace(), PAIR, em.ApproxDP, epsilon=0.5, samples=3000, seed=1),
-        "compared": lambda: em.compare(np.arange(300.0) + 150, np.arange(400.0), em.PureDP(1.0), seed=0),
+        "measured delta": lambda: em.measure(
+            laplace(), PAIR, em.ApproxDP, epsilon=0.5, samples=3000, seed=1
+        ),
+        "compared": lambda: em.compare(
+            np.arange(300.0) + 150, np.arange(400.0), em.PureDP(1.0), seed=0
+        ),
         "searched": lambda: em.audit(
             laplace(1.1),
             em.finders.Random(em.domains.Number(0, 1), trials=4, samples=500, seed=0),
@@ -135,7 +143,9 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
     level = failure * 0.98
     z = checker._NORMAL.inv_cdf(1.0 - level)
     score = _score_ratio(x, y, z)
-    region = [(a, b) for a in range(n + 1) for b in range(m + 1) if _score_ratio(a, b, z) >= score - 1e-9]
+    region = [
+        (a, b) for a in range(n + 1) for b in range(m + 1) if _score_ratio(a, b, z) >= score - 1e-9
+    ]
     below = checker.Counts(y, m)
     ends = checker.lower_limit(below, failure / 100), checker.upper_limit(below, failure / 100)
     grow = Fraction(math.exp(epsilon))
@@ -174,14 +184,19 @@ def _random_counts(rng, most):
 
 def _failure_of(claim, bound, above, below, failure):
     """The failure probability at which the counts refute a claim of lines at this bound."""
-    return checker.failure_to_refute_line(claim.line_at(bound), checker.Counts(*above), checker.Counts(*below), failure)
+    return checker.failure_to_refute_line(
+        claim.line_at(bound), checker.Counts(*above), checker.Counts(*below), failure
+    )
 
 
 @pytest.mark.parametrize("number", range(24))
 def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     rng = np.random.default_rng([17, number])
     above, below = _random_counts(rng, 8.0 if number % 10 == 0 else 4.5)
-    failure, delta = float(rng.choice([0.05, 0.01, 0.2, 1e-6])), float(rng.choice([0.0, 1e-3, 0.05]))
+    failure, delta = (
+        float(rng.choice([0.05, 0.01, 0.2, 1e-6])),
+        float(rng.choice([0.0, 1e-3, 0.05])),
+    )
     sides = Counts(*above), Counts(*below)
     epsilon = epsilon_lower(*sides, failure, delta)
     fixed = checker.Claim("approx", 1.0, delta=delta)
@@ -241,9 +256,17 @@ def test_what_a_line_proves_is_proved_and_no_more(number):
             continue
         details = json.loads(json.dumps(line_as_data(line, claim)))
         read = _read_claim(claim)
-        higher = [line.slope, line.shift * 1.2] if line.fixed == "slope" else [line.slope * 1.2, line.shift]
+        higher = (
+            [line.slope, line.shift * 1.2]
+            if line.fixed == "slope"
+            else [line.slope * 1.2, line.shift]
+        )
         wrong = details | {"line": higher}
-        for factor, proof, proved in ((1.0, details, True), (1.05, details, False), (1.05, wrong, False)):
+        for factor, proof, proved in (
+            (1.0, details, True),
+            (1.05, details, False),
+            (1.05, wrong, False),
+        ):
             finding = checker.Finding(
                 method="events",
                 bound=bound * factor,
@@ -275,7 +298,9 @@ def test_bets_of_a_sequential_audit(name, seed):
         guesses = [(0.7, 0.7, 0.15), (0.3, 0.6, 0.2)] if seed % 2 else [(1.0, 0.7, 0.15)]
         for place, (share, p, q) in enumerate(guesses):
             left, right = (Counts(int(rng.binomial(size, each)), size) for each in (0.7, 0.15))
-            won.append(np.log(share) + place_bets(ladder.lines, p, q, size, size).log_wealth(left, right))
+            won.append(
+                np.log(share) + place_bets(ladder.lines, p, q, size, size).log_wealth(left, right)
+            )
             bet = checker.Bet(
                 batch=number,
                 stake=place,
@@ -313,12 +338,18 @@ def test_bets_of_a_sequential_audit(name, seed):
 
 def _bet(**changes):
     counts = checker.Counts(3, 5)
-    fair = checker.Bet(batch=1, stake=0, share=1.0, flipped=False, p=0.6, q=0.4, left=counts, right=counts)
+    fair = checker.Bet(
+        batch=1, stake=0, share=1.0, flipped=False, p=0.6, q=0.4, left=counts, right=counts
+    )
     return replace(fair, **changes)
 
 
 UNFAIR = {
-    "three times the wealth": [_bet(share=0.999), _bet(share=0.999, stake=1), _bet(share=0.999, stake=2)],
+    "three times the wealth": [
+        _bet(share=0.999),
+        _bet(share=0.999, stake=1),
+        _bet(share=0.999, stake=2),
+    ],
     "too little": [_bet(share=0.9)],
     "a share below 0": [_bet(share=1.5), _bet(share=-0.5, stake=1)],
     "a batch is missing": [_bet(), _bet(batch=3)],
@@ -336,7 +367,10 @@ UNFAIR = {
 def test_unfair_bets_are_refused(name):
     with pytest.raises(checker.DoesNotHold):
         checker.check_bets_are_fair(UNFAIR[name])
-    assert len(checker.check_bets_are_fair([_bet(share=0.5), _bet(share=0.5, stake=1), _bet(batch=2)])) == 2
+    assert (
+        len(checker.check_bets_are_fair([_bet(share=0.5), _bet(share=0.5, stake=1), _bet(batch=2)]))
+        == 2
+    )
 
 
 @pytest.mark.parametrize("counts", [(3, 40), (0, 12), (25, 25), (400, 1000)])
@@ -350,7 +384,9 @@ def test_limits_at_any_time_are_those_of_the_counts(counts):
 
 
 @pytest.mark.parametrize("order", [1.0 + 2e-16, 1.0 + 1e-14, 1.0 + 1e-9, 1.001, 2.0, 50.0, 1e4])
-@pytest.mark.parametrize(("p", "q"), [(0.55, 0.5), (0.3, 0.7), (1e-9, 0.5), (0.999, 1e-6), (0.4, 0.4)])
+@pytest.mark.parametrize(
+    ("p", "q"), [(0.55, 0.5), (0.3, 0.7), (1e-9, 0.5), (0.999, 1e-6), (0.4, 0.4)]
+)
 def test_divergences_of_coins_by_fractions(p, q, order):
     """Near order 1 the divergence is the relative entropy; elsewhere powers in 60 digits tell."""
     found = checker.CoinDivergence(p, q).at(order)
@@ -399,7 +435,16 @@ def test_every_form_of_a_result(tmp_path):
 # Changed files. A single change contradicts something; a consistent one makes the statement stronger than its proof.
 
 _IRRELEVANT = {
-    *("settings", "environment", "seconds", "schema_version", "text", "densities", "search", "health"),
+    *(
+        "settings",
+        "environment",
+        "seconds",
+        "schema_version",
+        "text",
+        "densities",
+        "search",
+        "health",
+    ),
     *("outputs", "date", "identity", "tried", "note", "within", "difference", "among", "p_value"),
 }
 
@@ -427,28 +472,46 @@ def _changed(value):
         return value + 1
     if isinstance(value, float):
         return value * 1.02 + 1e-4
-    return {"left": "right", "right": "left", "refuted": "not refuted", "exact": "asymptotic"}.get(value, value + "x")
+    return {"left": "right", "right": "left", "refuted": "not refuted", "exact": "asymptotic"}.get(
+        value, value + "x"
+    )
 
 
 # Changes that contradict nothing: what could have been found, what was drawn besides, and how the proof was set up, as
 # long as it goes through (it then proves the same).
-_HARMLESS = {"detectable", "samples_used", "left_share", "curve_at", "curve_near", "complement", "fixed", "stake"}
+_HARMLESS = {
+    "detectable",
+    "samples_used",
+    "left_share",
+    "curve_at",
+    "curve_near",
+    "complement",
+    "fixed",
+    "stake",
+}
 
 
 @pytest.mark.parametrize(
-    "name", ["events pure", "events curve", "events points", "renyi-bet", "profile gaussian", "searched"]
+    "name",
+    ["events pure", "events curve", "events points", "renyi-bet", "profile gaussian", "searched"],
 )
 def test_every_change_of_one_figure_is_noticed(stored, name):
     unnoticed = []
     for path in _leaves(stored(name)):
-        if set(path) & _HARMLESS or ("paid" in path and path[-1] == 0):  # the latter: what a price was paid for
+        if set(path) & _HARMLESS or (
+            "paid" in path and path[-1] == 0
+        ):  # the latter: what a price was paid for
             continue
         document = stored(name)
         _put(document, path, _changed)
         if checker.verify(document).holds is True:
             unnoticed.append(path)
     # The other findings of a result have no copy: their pair and event are words about what was counted.
-    left = [path for path in unnoticed if not (path[0] == "findings" and path[1] and {"pair", "event"} & set(path))]
+    left = [
+        path
+        for path in unnoticed
+        if not (path[0] == "findings" and path[1] and {"pair", "event"} & set(path))
+    ]
     assert not left
 
 
@@ -459,19 +522,27 @@ def _in_both(document, *path, change):
 
 STRONGER = {
     "bound": lambda d: _in_both(d, "lower_bound", change=lambda bound: bound * 1.02),
-    "left hits up": lambda d: _in_both(d, "witness", "left_counts", 0, change=lambda hits: hits + 1),
-    "left hits down": lambda d: _in_both(d, "witness", "left_counts", 0, change=lambda hits: hits - 1),
+    "left hits up": lambda d: _in_both(
+        d, "witness", "left_counts", 0, change=lambda hits: hits + 1
+    ),
+    "left hits down": lambda d: _in_both(
+        d, "witness", "left_counts", 0, change=lambda hits: hits - 1
+    ),
     "right hits": lambda d: _in_both(d, "witness", "right_counts", 0, change=lambda hits: hits + 1),
     "draws": lambda d: _in_both(d, "witness", "right_counts", 1, change=lambda trials: trials - 1),
     "direction": lambda d: _in_both(d, "witness", "likelier_under", change=_changed),
     "guarantee": lambda d: _in_both(d, "guarantee", change=_changed),
-    "more hits than draws": lambda d: _in_both(d, "witness", "left_counts", 0, change=lambda hits: 10**6),
+    "more hits than draws": lambda d: _in_both(
+        d, "witness", "left_counts", 0, change=lambda hits: 10**6
+    ),
     "a second finding": lambda d: d["findings"].append(copy.deepcopy(d["findings"][0])),
 }
 
 
 @pytest.mark.parametrize("change", STRONGER)
-@pytest.mark.parametrize("name", ["events pure", "events gaussian", "renyi-bet", "profile pure", "names"])
+@pytest.mark.parametrize(
+    "name", ["events pure", "events gaussian", "renyi-bet", "profile pure", "names"]
+)
 def test_consistent_changes_are_noticed(stored, name, change):
     document = stored(name)
     STRONGER[change](document)
@@ -493,7 +564,9 @@ def test_other_claims_and_verdicts_are_noticed(stored):
         lambda d: d.update(verdict="inconclusive"),
         lambda d: d.update(verdict=None),
         lambda d: _in_both(d, "claim", "epsilon", change=lambda value: 5.0),
-        lambda d: _in_both(d, "claim", change=lambda claim: {"notion": "renyi", "order": 2.0, "epsilon": 1.0}),
+        lambda d: _in_both(
+            d, "claim", change=lambda claim: {"notion": "renyi", "order": 2.0, "epsilon": 1.0}
+        ),
         lambda d: d["health"].append({"name": "drift", "message": "", "untrusted": True}),
         lambda d: d.update(samples_used=[100, 100]),
         lambda d: d.update(detectable=0.2),
@@ -538,7 +611,9 @@ def test_hostile_files_cannot_be_checked(tmp_path, text):
     assert checker.verify(path).holds is None
 
 
-@pytest.mark.parametrize("value", [None, True, "1", [], {}, float("nan"), float("inf"), -1, 10**400, 1e308])
+@pytest.mark.parametrize(
+    "value", [None, True, "1", [], {}, float("nan"), float("inf"), -1, 10**400, 1e308]
+)
 def test_hostile_values_never_hold_and_never_raise(stored, value):
     for path in _leaves(stored("events gaussian")):
         document = stored("events gaussian")
@@ -600,7 +675,10 @@ def test_it_is_one_file_that_runs_alone(tmp_path):
 
     def run(*arguments):
         return subprocess.run(
-            [sys.executable, "-I", "-S", str(alone), *map(str, arguments)], capture_output=True, text=True, check=False
+            [sys.executable, "-I", "-S", str(alone), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     good = run(path)

@@ -10,7 +10,11 @@ from epsilometer.guarantees import Guarantee, GuaranteeKind, parse_guarantee
     [
         ("exact", GuaranteeKind.EXACT, ""),
         ("asymptotic", GuaranteeKind.ASYMPTOTIC, ""),
-        ("conditional: f is C-Lipschitz: C = 2", GuaranteeKind.CONDITIONAL, "f is C-Lipschitz: C = 2"),
+        (
+            "conditional: f is C-Lipschitz: C = 2",
+            GuaranteeKind.CONDITIONAL,
+            "f is C-Lipschitz: C = 2",
+        ),
         ("none: practical n", GuaranteeKind.NONE, "practical n"),
         ("none", GuaranteeKind.NONE, ""),
     ],
@@ -22,7 +26,9 @@ def test_a_text_is_a_kind_and_a_detail_and_back(text, kind, detail):
     assert guarantee.is_proved is (kind is not GuaranteeKind.NONE)
 
 
-@pytest.mark.parametrize("text", ["", "exactly", "nonetheless exact", "Exact", "a promise: of mine"])
+@pytest.mark.parametrize(
+    "text", ["", "exactly", "nonetheless exact", "Exact", "a promise: of mine"]
+)
 def test_an_unknown_kind_promises_nothing(text):
     guarantee = parse_guarantee(text)
     assert not guarantee.is_proved

@@ -50,7 +50,9 @@ def result(claim=None, **changes):
 
 
 def test_the_deciding_finding_comes_first():
-    first, second = (Finding("events", bound, "exact", 0.95, WITNESS, em.PureDP(1.0)) for bound in (0.3, 0.9))
+    first, second = (
+        Finding("events", bound, "exact", 0.95, WITNESS, em.PureDP(1.0)) for bound in (0.3, 0.9)
+    )
     both = result(findings=(first, second))
     assert both.lower_bound == 0.3
     assert both.guarantee == "exact"
@@ -113,7 +115,9 @@ class TestJson:
         assert set(needed.split()) | {"schema_version"} <= set(data)
 
     def test_strict_json(self):
-        odd = result(on_request=OnRequest(detectable=math.inf), settings={"x": math.nan, "y": [math.inf]})
+        odd = result(
+            on_request=OnRequest(detectable=math.inf), settings={"x": math.nan, "y": [math.inf]}
+        )
         text = odd.to_json()
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
         assert AuditResult.from_json(text).detectable == math.inf
@@ -132,9 +136,14 @@ class TestJson:
         odd = result(settings={"mechanism": "\ud800 and ε"})
         path = tmp_path / "result.json"
         path.write_text(odd.to_json(), encoding="utf-8")
-        assert AuditResult.from_json(path.read_text(encoding="utf-8")).settings["mechanism"] == "\ud800 and ε"
+        assert (
+            AuditResult.from_json(path.read_text(encoding="utf-8")).settings["mechanism"]
+            == "\ud800 and ε"
+        )
 
-    @pytest.mark.parametrize("text", ["", "not json", "[]", "3", "null", "{}", '{"schema_version": 99}', '"text"'])
+    @pytest.mark.parametrize(
+        "text", ["", "not json", "[]", "3", "null", "{}", '{"schema_version": 99}', '"text"']
+    )
     def test_what_is_no_result(self, text):
         with pytest.raises(em.InputError):
             AuditResult.from_json(text)
@@ -142,7 +151,9 @@ class TestJson:
     @pytest.mark.parametrize(
         "key", ["verdict", "claim", "findings", "samples_used", "health", "settings", "confidence"]
     )
-    @pytest.mark.parametrize("value", [None, 3, "text", [], [1], {}, {"notion": "pure"}, [[]], 1e999])
+    @pytest.mark.parametrize(
+        "value", [None, 3, "text", [], [1], {}, {"notion": "pure"}, [[]], 1e999]
+    )
     def test_damaged_results(self, key, value):
         data = json.loads(result().to_json())
         if value in (None, "text") and key == "verdict":

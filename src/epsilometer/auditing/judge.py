@@ -278,7 +278,7 @@ def _p_value(
 
 def _detectable(
     run: FinishedRun, finding: Finding, verdict: Verdict | None
-) -> float | None | Callable[[], float | None]:
+) -> float | Callable[[], float | None] | None:
     """What the audit could have refuted; simulated on request where the method does not know."""
     training = run.training
     task = run.rehearsed_task

@@ -327,9 +327,9 @@ def replay(
     """Certifies the same witness again on fresh draws: none of them learn, all of them prove.
 
     The draws have a phase of their own in the seed scheme, so a replay never redraws the numbers of
-    the audit. Of a
-    recording it takes the rows that the audit has not used, and refuses it if too few are left: a
-    result knows which recorded draws chose its event, by their content, in any file and any format.
+    the audit. Of a recording it takes the rows that the audit has not used, and refuses it if too
+    few are left: a result knows which recorded draws chose its event, by their content, in any file
+    and any format.
 
     Args:
         result: an audit with a witness.
@@ -546,10 +546,9 @@ def _as_finder(inputs: object) -> Finder | None:
 
 def _open_notion(notion: object, fixed: dict[str, float]) -> Claim:
     if notion is None:
-        if "order" in fixed:
-            notion = RenyiDP
-        else:
-            notion = ApproxDP if fixed else PureDP
+        notion = PureDP
+        if fixed:
+            notion = RenyiDP if "order" in fixed else ApproxDP
     if not (isinstance(notion, type) and issubclass(notion, Claim)):
         raise InputError(f"notion={notion!r} must be a claim class such as PureDP")
     return open_claim(notion, fixed)

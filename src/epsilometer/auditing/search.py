@@ -66,9 +66,7 @@ def run_search(
     mechanism: Mechanism, finder: Finder, question: AnyQuestion, settings: Settings
 ) -> AuditResult:
     """Audits the pairs that a finder proposes; `check_search` must have accepted them."""
-    settings = settings.noting(
-        mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded
-    )
+    settings = settings.noting(mechanism=mechanism.name, seeded_mechanism=mechanism.is_seeded)
     sampler = Sampler(
         mechanism, settings.seed, settings.runner, settings.progress, settings.journal
     )

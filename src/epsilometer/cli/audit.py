@@ -68,12 +68,13 @@ def audit(
     one is given.
 
     Examples:
-      epsilometer audit my_module:noisy_count --left 0 --right 1 --epsilon 1 epsilometer audit
-      my_module:noisy_mean --left @left.npy --right @right.npy --epsilon 1 --delta 1e-6 epsilometer
-      audit zoo:svt5 --epsilon 1 --seed 0 --json result.json --html report.html epsilometer audit
-      "zoo:laplace?epsilon=.7" --mu 1 epsilometer audit my_module:noisy_mean --domain
-      records:number:0:1 --relation add-remove --epsilon 1 epsilometer audit my_module:noisy_mean
-      --around data.csv --beyond --epsilon 1 --write-test test_leak.py epsilometer audit audit.toml
+      epsilometer audit my_module:noisy_count --left 0 --right 1 --epsilon 1
+      epsilometer audit my_module:noisy_mean --left @left.npy --right @right.npy --epsilon 1 --delta 1e-6
+      epsilometer audit zoo:svt5 --epsilon 1 --seed 0 --json result.json --html report.html
+      epsilometer audit "zoo:laplace?epsilon=.7" --mu 1
+      epsilometer audit my_module:noisy_mean --domain records:number:0:1 --relation add-remove --epsilon 1
+      epsilometer audit my_module:noisy_mean --around data.csv --beyond --epsilon 1 --write-test test_leak.py
+      epsilometer audit audit.toml
 
     audit.toml:
       mechanism = "my_module:noisy_count"

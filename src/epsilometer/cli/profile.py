@@ -44,9 +44,9 @@ def profile(
     The exit status is 1 when one of them is refuted.
 
     Examples:
-      epsilometer profile zoo:gaussian --seed 0 epsilometer profile zoo:gaussian --claim mu=1
-      --claim eps=1,delta=1e-3 --plot profile.svg epsilometer profile my_module:noisy_count --left 0
-      --right 1 --html profile.html --json profile.json
+      epsilometer profile zoo:gaussian --seed 0
+      epsilometer profile zoo:gaussian --claim mu=1 --claim eps=1,delta=1e-3 --plot profile.svg
+      epsilometer profile my_module:noisy_count --left 0 --right 1 --html profile.html --json profile.json
     """  # noqa: E501  # lines to be copied
     from epsilometer.auditing.config import AuditConfig
     from epsilometer.auditing.profile import profile_with_config

@@ -1,9 +1,10 @@
 """The file of an audit that may be interrupted: what `checkpoint=` names, for every kind of audit.
 
-It is an SQLite database: a transaction is in the file or never happened, whenever the process is killed, and the file
-stays small however many draws there are. One audit holds it at a time. It contains plain bytes and JSON, nothing
-pickled. At the end, draws and tallies as such data: a file holds values, never the names of types; what a tally is made
-of is known from another tally of the same proposal.
+It is an SQLite database: a transaction is in the file or never happened, whenever the process is
+killed, and the file stays small however many draws there are. One audit holds it at a time. It
+contains plain bytes and JSON, nothing pickled. At the end, draws and tallies as such data: a file
+holds values, never the names of types; what a tally is made of is known from another tally of the
+same proposal.
 """
 
 import base64
@@ -31,8 +32,8 @@ from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 Stream = tuple[int, int, int]
 
 _VERSION = 5
-# Draws are safely on disk after the first number of seconds; less often where writing would take more than a fiftieth
-# of the time.
+# Draws are safely on disk after the first number of seconds; less often where writing would take
+# more than a fiftieth of the time.
 _SECONDS, _SHARE = 0.5, 50.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
@@ -62,9 +63,17 @@ def stored_seed(path: str | Path) -> int | None:
         return None
     with explained(target):
         # Not read-only: what a killed process left half written has to be rolled back first.
-        with closing(sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)) as connection:
-            is_new = not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'about'").fetchall()
-            rows = [] if is_new else connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
+        with closing(
+            sqlite3.connect(f"{target.resolve().as_uri()}?mode=rw", uri=True, timeout=0.0)
+        ) as connection:
+            is_new = not connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'about'"
+            ).fetchall()
+            rows = (
+                []
+                if is_new
+                else connection.execute("SELECT value FROM about WHERE name = 'key'").fetchall()
+            )
         return int(json.loads(rows[0][0])["seed"]) if rows else None
 
 
@@ -75,15 +84,28 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise InputError(f"checkpoint={str(path)!r} is in use by another audit{_holder(path)}") from error
+            raise InputError(
+                f"checkpoint={str(path)!r} is in use by another audit{_holder(path)}"
+            ) from error
         raise InputError(f"checkpoint={str(path)!r} cannot be used: {error}") from error
-    except (sqlite3.Error, zipfile.BadZipFile, json.JSONDecodeError, KeyError, TypeError, OSError) as error:
-        raise InputError(f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}") from error
+    except (
+        sqlite3.Error,
+        zipfile.BadZipFile,
+        json.JSONDecodeError,
+        KeyError,
+        TypeError,
+        OSError,
+    ) as error:
+        raise InputError(
+            f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}"
+        ) from error
 
 
-# The files that this process holds. To open one and close it again would give up the lock (POSIX is like that).
+# The files that this process holds. To open one and close it again would give up the lock (POSIX is
+# like that).
 _held: set[tuple[int, int]] = set()
-# Where SQLite keeps the number `user_version`, in which the process that holds the file leaves its own number.
+# Where SQLite keeps the number `user_version`, in which the process that holds the file leaves its
+# own number.
 _USER_VERSION = 60
 
 
@@ -110,7 +132,8 @@ class JournalFile:
 
     Args:
         path: created if missing.
-        key: what must be the same for the audit to resume; an InputError if the file belongs to another one.
+        key: what must be the same for the audit to resume; an InputError if the file belongs to
+            another one.
     """
 
     def __init__(self, path: str | Path, key: Mapping[str, Any]) -> None:
@@ -140,13 +163,17 @@ class JournalFile:
             self.put("about", "version", str(_VERSION))
             self.put("about", "key", json.dumps(key))
         elif self.about("version") != str(_VERSION):
-            raise InputError(f"checkpoint={str(self.path)!r} was written by another version of this program")
+            raise InputError(
+                f"checkpoint={str(self.path)!r} was written by another version of this program"
+            )
         else:
             before = json.loads(stored)
             different = [name for name in {**before, **key} if before.get(name) != key.get(name)]
             if different:
                 other = f"checkpoint={str(self.path)!r} belongs to another audit (its {', '.join(different)} differ)"
-                raise InputError(f"{other}; give another file, or the same mechanism, inputs and settings")
+                raise InputError(
+                    f"{other}; give another file, or the same mechanism, inputs and settings"
+                )
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN")
 
@@ -158,12 +185,16 @@ class JournalFile:
 
     def put(self, table: str, *row: Any) -> None:
         """Stores a row, its key first, in place of an earlier one with that key."""
-        self._connection.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+        self._connection.execute(
+            f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row
+        )
 
     def rows(self, table: str, columns: str, stream: Stream) -> list[Sequence[Any]]:
         """Some columns of all chunks of a stream."""
         condition = " AND ".join(f"{name} = ?" for name in _STREAM)
-        return self._connection.execute(f"SELECT {columns} FROM {table} WHERE {condition}", stream).fetchall()
+        return self._connection.execute(
+            f"SELECT {columns} FROM {table} WHERE {condition}", stream
+        ).fetchall()
 
     def clear(self, table: str) -> None:
         """Forgets all rows of a table."""
@@ -215,10 +246,14 @@ def outputs_to_bytes(outputs: Outputs) -> bytes:
             arrays[f"{number}.rows"] = block.rows
         labels = []
         for column, values in enumerate(block.columns):
-            arrays[f"{number}.{column}"] = values.codes if isinstance(values, Labels) else values.values
+            arrays[f"{number}.{column}"] = (
+                values.codes if isinstance(values, Labels) else values.values
+            )
             if isinstance(values, Numbers) and values.widths is not None:
                 arrays[f"{number}.{column}.widths"] = values.widths
-            labels.append(list(map(label_to_data, values.labels)) if isinstance(values, Labels) else None)
+            labels.append(
+                list(map(label_to_data, values.labels)) if isinstance(values, Labels) else None
+            )
         blocks.append({"shape": block.shape, "size": block.size, "labels": labels})
     table = json.dumps({"size": outputs.size, "blocks": blocks})
     arrays[_TABLE] = np.frombuffer(table.encode(), dtype=np.uint8)
@@ -240,7 +275,14 @@ def outputs_from_bytes(stored: bytes) -> Outputs:
             widths = arrays.get(f"{number}.{column}.widths")
             names = None if labels is None else tuple(map(label_from_data, labels))
             columns.append(Numbers(values, widths) if names is None else Labels(values, names))
-        blocks.append(Block(str(block["shape"]), arrays.get(f"{number}.rows"), tuple(columns), int(block["size"])))
+        blocks.append(
+            Block(
+                str(block["shape"]),
+                arrays.get(f"{number}.rows"),
+                tuple(columns),
+                int(block["size"]),
+            )
+        )
     return Outputs(tuple(blocks), int(table["size"]))
 
 
@@ -262,7 +304,9 @@ def tally_to_data(tally: Any) -> Any:
     if is_dataclass(tally) and not isinstance(tally, type):
         return {each.name: tally_to_data(getattr(tally, each.name)) for each in fields(tally)}
     hint = "make it of numbers, arrays and dataclasses of these"
-    raise InputError(f"a tally of type {type(tally).__name__} cannot be kept in a checkpoint: {hint}")
+    raise InputError(
+        f"a tally of type {type(tally).__name__} cannot be kept in a checkpoint: {hint}"
+    )
 
 
 def tally_from_data(data: Any, example: Any) -> Any:
@@ -278,7 +322,9 @@ def tally_from_data(data: Any, example: Any) -> Any:
     try:
         return _rebuild(data, example)
     except (KeyError, TypeError, ValueError, AttributeError, EOFError) as error:
-        raise InputError(f"a stored tally cannot be read as {type(example).__name__}: {error!r}") from error
+        raise InputError(
+            f"a stored tally cannot be read as {type(example).__name__}: {error!r}"
+        ) from error
 
 
 def _rebuild(data: Any, example: Any) -> Any:
@@ -293,15 +339,25 @@ def _rebuild(data: Any, example: Any) -> Any:
         kind = np.dtype(data["dtype"])
         if kind.kind not in _PLAIN_KINDS:
             raise ValueError(f"an array of {kind}")
-        return np.frombuffer(base64.b64decode(data["values"]), dtype=kind).reshape(data["shape"]).copy()
+        return (
+            np.frombuffer(base64.b64decode(data["values"]), dtype=kind)
+            .reshape(data["shape"])
+            .copy()
+        )
     if isinstance(example, list | tuple):
         if len(data) and not example:
             raise ValueError("entries of a list that was empty in the example")
         # A list may have grown since; its new entries are like the example's last one.
-        rebuilt = [_rebuild(each, example[min(number, len(example) - 1)]) for number, each in enumerate(data)]
+        rebuilt = [
+            _rebuild(each, example[min(number, len(example) - 1)])
+            for number, each in enumerate(data)
+        ]
         # A named tuple takes its entries one by one.
         return type(example)(*rebuilt) if hasattr(example, "_fields") else type(example)(rebuilt)
     if isinstance(example, dict):
         return {name: _rebuild(data[name], each) for name, each in example.items()}
-    values = {each.name: _rebuild(data[each.name], getattr(example, each.name)) for each in fields(example)}
+    values = {
+        each.name: _rebuild(data[each.name], getattr(example, each.name))
+        for each in fields(example)
+    }
     return type(example)(**values)

@@ -15,7 +15,15 @@ from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
 from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import UNSOUND, first_line, memory_share, reading, settle, settled, too_large
+from epsilometer.storage.exchange import (
+    UNSOUND,
+    first_line,
+    memory_share,
+    reading,
+    settle,
+    settled,
+    too_large,
+)
 from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
@@ -62,7 +70,9 @@ class ArrayFile:
             what = f"an array of {promised} bytes, shape {shown(shape)}"
             raise InputError(f"{self} promises {what}, and has only {there}")
         if (size := promised if by_column or is_whole else promised // max(shape[0], 1)) > most:
-            raise too_large(self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most)
+            raise too_large(
+                self, f"outputs of {size} bytes" if is_whole else f"{size} bytes in one piece", most
+            )
 
     def whole(self) -> Array:
         """The array, of any shape, as an input of a mechanism."""
@@ -73,7 +83,9 @@ class ArrayFile:
                 raise too_large(self, f"{size} bytes", most)
             data = file.read(size)
         if len(data) < size:
-            raise InputError(f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}")
+            raise InputError(
+                f"{self} promises an array of {size} bytes, shape {shown(shape)}, and has {len(data)}"
+            )
         return self._array(data, shape, by_column, kind).copy()
 
     def pieces(self) -> Iterator[Array]:
@@ -86,18 +98,28 @@ class ArrayFile:
                 n = min(rows, shape[0] - start)
                 data = file.read(n * row)
                 if len(data) < n * row:
-                    raise InputError(f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}")
+                    raise InputError(
+                        f"{self} ends within output {start + len(data) // max(row, 1)} of {shape[0]}"
+                    )
                 yield self._array(data, (n, *shape[1:]), by_column, kind)
 
-    def _array(self, data: bytes, shape: tuple[int, ...], by_column: bool, kind: np.dtype[Any]) -> Array:
+    def _array(
+        self, data: bytes, shape: tuple[int, ...], by_column: bool, kind: np.dtype[Any]
+    ) -> Array:
         flat = np.frombuffer(data, dtype=kind)
         _check_letters(flat, self)
         return flat.reshape(shape, order="F" if by_column else "C")
 
-    def _header(self, file: IO[bytes], is_batch: bool = True) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    def _header(
+        self, file: IO[bytes], is_batch: bool = True
+    ) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         with reading(f"{self} cannot be read as a plain array"):
             version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
             shape, by_column, kind = read(file)
         if kind.hasobject:
             raise InputError(f"{self} holds no plain numbers or texts, and nothing is unpickled")
@@ -106,7 +128,9 @@ class ArrayFile:
         if not all(isinstance(size, int) and 0 <= size < 1 << 62 for size in shape):
             raise InputError(f"{self} cannot be an array of the shape {shown(shape)}")
         if not kind.itemsize or (is_batch and 0 in shape[1:] and shape[0] > _MOST_EMPTY):
-            raise InputError(f"{self} holds outputs without content: shape {shown(shape)}, entries of {kind}")
+            raise InputError(
+                f"{self} holds outputs without content: shape {shown(shape)}, entries of {kind}"
+            )
         return shape, by_column and len(shape) > 1, kind
 
     @contextmanager
@@ -116,7 +140,11 @@ class ArrayFile:
                 yield file
             return
         name = f"{self.member}.npy"
-        with reading(f"{self} cannot be read"), zipfile.ZipFile(self.path) as archive, archive.open(name) as file:
+        with (
+            reading(f"{self} cannot be read"),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(name) as file,
+        ):
             yield file
 
 
@@ -125,9 +153,13 @@ def _check_letters(flat: Array, source: ArrayFile) -> None:
     for name in flat.dtype.names or ():
         _check_letters(flat[name], source)
     if flat.dtype.kind == "U" and flat.size:
-        codes = np.ascontiguousarray(flat).view(np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder))
+        codes = np.ascontiguousarray(flat).view(
+            np.dtype(np.uint32).newbyteorder(flat.dtype.byteorder)
+        )
         if codes.max() > sys.maxunicode:
-            raise InputError(f"{source} holds a text with the letter {codes.max():#x}, which does not exist")
+            raise InputError(
+                f"{source} holds a text with the letter {codes.max():#x}, which does not exist"
+            )
 
 
 def members(path: Path) -> list[str]:
@@ -184,11 +216,15 @@ class ParquetColumns:
             sides = columns.pop("side").to_pylist()
             for row, side in enumerate(sides):
                 if side not in SIDES:
-                    raise InputError(f"{self.path}, row {start + row + 1}: side is {shown(side)}, not left or right")
+                    raise InputError(
+                        f"{self.path}, row {start + row + 1}: side is {shown(side)}, not left or right"
+                    )
             kept = np.array([side == self.side for side in sides], dtype=np.bool_)
             columns = {name: column.filter(kept) for name, column in columns.items()}
         found = map(arrow_values, columns.values())
-        read = [settled(each) if isinstance(each, np.ndarray) else settle(list(each)) for each in found]
+        read = [
+            settled(each) if isinstance(each, np.ndarray) else settle(list(each)) for each in found
+        ]
         return read[0] if len(read) == 1 else dict(zip(columns, read, strict=True))
 
     def _length(self) -> int:
@@ -197,12 +233,17 @@ class ParquetColumns:
             return self.count()
         n_rows = n_null = at_end = 0
         for batch in self._batches([self.names[0], self.beside]):
-            null, other = (np.asarray(column.is_null().to_numpy(zero_copy_only=False)) for column in batch.values())
+            null, other = (
+                np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+                for column in batch.values()
+            )
             there = np.flatnonzero(~null | other)
             n_rows, n_null = n_rows + len(null), n_null + int(null.sum())
             at_end = at_end + len(null) if not len(there) else len(null) - 1 - int(there[-1])
         if at_end and (at_end == n_rows or n_null > at_end):
-            raise InputError(f"{self.path}, row {n_rows - at_end + 1}: {ends_with_empty(self.names[0])}")
+            raise InputError(
+                f"{self.path}, row {n_rows - at_end + 1}: {ends_with_empty(self.names[0])}"
+            )
         return n_rows - at_end
 
 
@@ -243,11 +284,14 @@ class RecordedSide:
 
     Attributes:
         source: the file, or a part of it.
-        exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers are floats.
+        exact: whether `record=` wrote them, so that they come back exactly; otherwise whole numbers
+            are floats.
         max_bytes: of outputs in memory; None for a share of the memory that there is.
-        features: reads outputs in place of `read_outputs`, and adds columns to them; None adds nothing.
+        features: reads outputs in place of `read_outputs`, and adds columns to them; None adds
+            nothing.
         columns: those that make an output, if only some of them do.
-        seeds: of the audits that drew them, if `record=` wrote them and the mechanism could be seeded.
+        seeds: of the audits that drew them, if `record=` wrote them and the mechanism could be
+            seeded.
     """
 
     source: Source
@@ -311,7 +355,10 @@ class RecordedSide:
         for piece in self.pieces():
             parts.append(piece)
             columns = (column for block in piece for column in block.columns)
-            size += sum(each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes for each in columns)
+            size += sum(
+                each.values.nbytes if isinstance(each, Numbers) else each.codes.nbytes
+                for each in columns
+            )
             if size > self.most:
                 raise too_large(self, f"outputs of more than {size} bytes", self.most)
         return concatenate(parts)
@@ -320,11 +367,21 @@ class RecordedSide:
 def _sound(outputs: Outputs) -> Outputs:
     """Outputs whose parts go together; a file can claim anything."""
     for block in outputs:
-        lengths = {len(column) for column in block.columns} | {block.size if block.rows is None else len(block.rows)}
-        rows_fit = block.rows is None or not len(block.rows) or 0 <= block.rows.min() <= block.rows.max() < len(outputs)
-        codes = [column for column in block.columns if isinstance(column, Labels) and len(column.codes)]
+        lengths = {len(column) for column in block.columns} | {
+            block.size if block.rows is None else len(block.rows)
+        }
+        rows_fit = (
+            block.rows is None
+            or not len(block.rows)
+            or 0 <= block.rows.min() <= block.rows.max() < len(outputs)
+        )
+        codes = [
+            column for column in block.columns if isinstance(column, Labels) and len(column.codes)
+        ]
         if lengths != {block.size} or not rows_fit:
-            raise IndexError(f"a chunk of {shown(block.shape)} has parts of the lengths {sorted(lengths)}")
+            raise IndexError(
+                f"a chunk of {shown(block.shape)} has parts of the lengths {sorted(lengths)}"
+            )
         if any(each.codes.min() < 0 or each.codes.max() >= len(each.labels) for each in codes):
             raise IndexError(f"a chunk of {shown(block.shape)} has a label without a name")
     if sum(block.size for block in outputs) != len(outputs):

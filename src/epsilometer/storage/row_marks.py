@@ -1,8 +1,9 @@
 """Recognises recorded outputs again: the same rows in another file, another format or at another place.
 
-A row has a key that depends on its values alone, whatever stores them: 1, 1.0 and True have the same one. A mark is the
-key of some consecutive rows. Single rows would not do, because a fair coin repeats its values all the time; a mark is
-so long that independent draws practically never have it, too.
+A row has a key that depends on its values alone, whatever stores them: 1, 1.0 and True have the
+same one. A mark is the key of some consecutive rows. Single rows would not do, because a fair coin
+repeats its values all the time; a mark is so long that independent draws practically never have it,
+too.
 """
 
 import hashlib
@@ -22,17 +23,20 @@ Keys = NDArray[np.uint64]
 # Rows from (inclusive) and to (exclusive), counted from 0.
 Range = tuple[int, int]
 
-# Rows per mark that are tried first; if these rows are too much alike, four times as many, and so on.
+# Rows per mark that are tried first; if these rows are too much alike, four times as many, and so
+# on.
 _SHORTEST_MARK = 20
 _LONGER = 4
-# Independent draws with the same values come in the same order with probability 1 / (number of orders). A mark of
-# which there are 2^60 orders is found by chance among 64 × 10^6 comparisons with probability 6e-11.
+# Independent draws with the same values come in the same order with probability 1 / (number of
+# orders). A mark of which there are 2^60 orders is found by chance among 64 × 10^6 comparisons with
+# probability 6e-11.
 _BITS_PER_MARK = 60.0
 # Marks per input that a result keeps, which takes two kilobytes.
 _MOST_MARKS = 64
 # Keys that are remembered to choose marks from, of each input: 32 megabytes.
 _MOST_KEYS = 1 << 22
-# An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of splitmix64.
+# An odd constant that scatters bits (the golden ratio), and the multipliers of the finaliser of
+# splitmix64.
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND_MIX = np.uint64(0x94D049BB133111EB)
@@ -103,7 +107,8 @@ def _window_keys(keys: Keys, length: int) -> Keys:
     """The key of every run of `length` rows: a polynomial in an odd number, modulo 2^64."""
     if len(keys) < length:
         return np.zeros(0, dtype=np.uint64)
-    # Doubling: the key of 2n rows is key(first n) · base^n + key(last n), so that a run of any length takes few steps.
+    # Doubling: the key of 2n rows is key(first n) · base^n + key(last n), so that a run of any
+    # length takes few steps.
     found = np.zeros(len(keys) - length + 1, dtype=np.uint64)
     run, run_length, done = keys, 1, 0
     while True:
@@ -133,8 +138,8 @@ class Marks:
         rows: the ranges of all these rows.
         length: rows per mark.
         keys: of the marks, by their first row.
-        are_distinct: whether independent draws practically never have one of these marks. Rows that are nearly all
-            alike have none that is.
+        are_distinct: whether independent draws practically never have one of these marks. Rows that
+            are nearly all alike have none that is.
     """
 
     rows: tuple[Range, ...]
@@ -145,7 +150,11 @@ class Marks:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""
         marks = {str(row): f"{key:016x}" for row, key in self.keys.items()}
-        found: dict[str, Any] = {"rows": [list(each) for each in self.rows], "mark_rows": self.length, "marks": marks}
+        found: dict[str, Any] = {
+            "rows": [list(each) for each in self.rows],
+            "mark_rows": self.length,
+            "marks": marks,
+        }
         return found if self.are_distinct else {**found, "distinct": False}
 
     @classmethod
@@ -165,7 +174,9 @@ class Marks:
                 raise ValueError("a range of rows is out of order")
             return cls(rows, length, keys, bool(data.get("distinct", True)))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(f"what the result notes about its recorded draws cannot be read: {error!r}") from error
+            raise InputError(
+                f"what the result notes about its recorded draws cannot be read: {error!r}"
+            ) from error
 
     def shifted(self, offset: int) -> Iterator[Range]:
         """The ranges in a file in which the rows come `offset` rows later."""
@@ -238,8 +249,14 @@ class Trail:
                 return Marks(rows, length, found, are_distinct=True)
             length *= _LONGER
         # The rows are few, or nearly all alike: only the longest stretch as a whole is a mark.
-        whole = {start: int(_window_keys(keys, longest)[0]) for start, keys in stretches if len(keys) == longest}
-        are_distinct = any(_bits_of_order(keys) >= _BITS_PER_MARK for _, keys in stretches if len(keys) == longest)
+        whole = {
+            start: int(_window_keys(keys, longest)[0])
+            for start, keys in stretches
+            if len(keys) == longest
+        }
+        are_distinct = any(
+            _bits_of_order(keys) >= _BITS_PER_MARK for _, keys in stretches if len(keys) == longest
+        )
         return Marks(rows, longest, whole, are_distinct)
 
 
@@ -265,7 +282,8 @@ class Recognised:
     Attributes:
         used: the ranges of rows that are, or may be, those of the marks.
         n_rows: how many rows the file has.
-        are_whole: for each of the marks, whether all of them were found at the distances that they should have.
+        are_whole: for each of the marks, whether all of them were found at the distances that they
+            should have.
     """
 
     used: tuple[Range, ...]
@@ -275,7 +293,9 @@ class Recognised:
     @property
     def n_left(self) -> int:
         """Rows that are not used."""
-        return self.n_rows - sum(min(stop, self.n_rows) - min(start, self.n_rows) for start, stop in self.used)
+        return self.n_rows - sum(
+            min(stop, self.n_rows) - min(start, self.n_rows) for start, stop in self.used
+        )
 
 
 def recognise(pieces: Iterable[Outputs], known: Sequence[Marks]) -> Recognised:
@@ -304,7 +324,10 @@ def recognise(pieces: Iterable[Outputs], known: Sequence[Marks]) -> Recognised:
     for marks, found in zip(known, offsets, strict=True):
         for offset in found:
             used += marks.shifted(offset)
-    whole = tuple(max(found.values(), default=0) >= len(each.keys) for each, found in zip(known, offsets, strict=True))
+    whole = tuple(
+        max(found.values(), default=0) >= len(each.keys)
+        for each, found in zip(known, offsets, strict=True)
+    )
     return Recognised(tuple(merged(used)), n_rows, whole)
 
 

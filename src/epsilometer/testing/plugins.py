@@ -475,7 +475,9 @@ class FinderConformance:
         single = make_finder()
         assert proposed == _path(single, single.trials), "propose_round() and ask() differ"
 
-    def test_a_round_gets_a_score_for_each_candidate(self, make_finder: Callable[[], Finder]) -> None:
+    def test_a_round_gets_a_score_for_each_candidate(
+        self, make_finder: Callable[[], Finder]
+    ) -> None:
         """A score must not end up at another pair."""
         finder = make_finder()
         if is_screened(finder):
@@ -488,17 +490,23 @@ class FinderConformance:
         if not is_screened(finder):
             return
         for candidate in finder.propose_round()[:_SHRUNK]:
-            assert isinstance(finder.describe_candidate(candidate), str), "describe_candidate() is not a text"
+            assert isinstance(finder.describe_candidate(candidate), str), (
+                "describe_candidate() is not a text"
+            )
             for shrink in (finder.simpler, finder.simpler_fallback):
                 simplest = candidate
                 for _ in range(_MOST_STEPS):
                     simpler = list(islice(shrink(simplest), _SHRUNK))
-                    assert not any(each.pair.has_equal_sides for each in simpler), "a pair of equal datasets"
+                    assert not any(each.pair.has_equal_sides for each in simpler), (
+                        "a pair of equal datasets"
+                    )
                     if not simpler:
                         break
                     simplest = simpler[-1]  # the least simple of the first ones
                 else:
-                    raise AssertionError(f"{shrink.__name__}() still had simpler pairs after {_MOST_STEPS} steps")
+                    raise AssertionError(
+                        f"{shrink.__name__}() still had simpler pairs after {_MOST_STEPS} steps"
+                    )
 
 
 # Candidates that are shrunk, and variants of each that are looked at.

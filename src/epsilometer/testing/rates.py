@@ -9,20 +9,22 @@ from epsilometer.errors import InputError
 class RateTest:
     """Wald's test of a promised rate against rates that would break the promise.
 
-    Every run multiplies, for each alternative, the likelihood ratio of what happened. The *evidence* is the mean of
-    these products. It may be looked at after every run, and runs may end for any reason.
+    Every run multiplies, for each alternative, the likelihood ratio of what happened. The
+    *evidence* is the mean of these products. It may be looked at after every run, and runs may end
+    for any reason.
 
-    Guarantee: exact. If every run has the event with probability at most `rate`, given the runs before it, then
-        `is_broken` is ever true with probability at most `false_alarm` (Ville's inequality: likelihood ratios are
-        martingales). If the events are independent and happen at a rate of `broken` or more, `is_clear` is ever true
-        with probability at most `miss`.
+    Guarantee: exact. If every run has the event with probability at most `rate`, given the runs
+        before it, then `is_broken` is ever true with probability at most `false_alarm` (Ville's
+        inequality: likelihood ratios are martingales). If the events are independent and happen at
+        a rate of `broken` or more, `is_clear` is ever true with probability at most `miss`.
 
     Args:
         rate: the promised greatest probability of the event in each run, strictly between 0 and 1.
         broken: a rate, above the promised one, that must not be called clear.
         false_alarm: with which a kept promise may be called broken.
         miss: with which a rate of `broken` may be called clear.
-        alternatives: rates that the evidence weighs against the promised one, each above it; `broken` unless given.
+        alternatives: rates that the evidence weighs against the promised one, each above it;
+            `broken` unless given.
 
     Attributes:
         runs: how many were added.
@@ -78,7 +80,9 @@ class RateTest:
         """The logarithm of the evidence against the promise: 0 at the start, negative where the promise is kept."""
         ratios = [self._log_ratio(alternative) for alternative in self.alternatives]
         largest = max(ratios)
-        return largest + math.log(math.fsum(math.exp(each - largest) for each in ratios) / len(ratios))
+        return largest + math.log(
+            math.fsum(math.exp(each - largest) for each in ratios) / len(ratios)
+        )
 
     @property
     def is_broken(self) -> bool:

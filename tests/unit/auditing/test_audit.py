@@ -51,7 +51,9 @@ def stripped(result):
 
 
 class TestAudit:
-    @pytest.mark.parametrize(("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", ""))
+    @pytest.mark.parametrize(
+        ("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", "")
+    )
     def test_every_notion(self, claim, notion, fixed):
         result = em.audit(LEAK, claim=claim, samples=4000, seed=1)
         assert result.verdict is em.Verdict.REFUTED
@@ -65,7 +67,9 @@ class TestAudit:
         assert measured.detectable is None
         assert measured.lower_bound == pytest.approx(result.lower_bound, rel=0.2)
 
-    @pytest.mark.parametrize(("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", ""))
+    @pytest.mark.parametrize(
+        ("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", "")
+    )
     def test_true_claims_of_every_notion(self, claim, notion, fixed):
         keeps = claim.with_value(LEAK.truth(claim) * 1.001)
         # What it could have refuted is looked at in test_power.py: to find that out takes seconds.
@@ -73,7 +77,10 @@ class TestAudit:
 
     def test_claims_in_words(self):
         assert em.audit(LEAK, claim="eps=1", samples=4000, seed=1).verdict is em.Verdict.REFUTED
-        assert em.audit(LEAK, claim="eps=1,delta=0.5", samples=4000, seed=1).verdict is em.Verdict.NOT_REFUTED
+        assert (
+            em.audit(LEAK, claim="eps=1,delta=0.5", samples=4000, seed=1).verdict
+            is em.Verdict.NOT_REFUTED
+        )
 
     def test_the_larger_direction_counts(self):
         forward = em.audit(Coin(0.9, 0.4), claim=em.PureDP(0.1), samples=4000, seed=1)
@@ -84,13 +91,18 @@ class TestAudit:
         assert forward.witness.flipped != backward.witness.flipped
 
     def test_zoo_entries_bring_claim_and_pair(self):
-        assert em.audit(em.zoo.laplace(epsilon=1.0), samples=4000, seed=1).verdict is em.Verdict.NOT_REFUTED
+        assert (
+            em.audit(em.zoo.laplace(epsilon=1.0), samples=4000, seed=1).verdict
+            is em.Verdict.NOT_REFUTED
+        )
         result = em.audit(em.zoo.svt5(epsilon=1.0), samples=4000, seed=1)
         assert result.verdict is em.Verdict.REFUTED
         assert result.settings["mechanism"]
 
     def test_everyday_keywords_are_recorded(self):
-        result = em.audit(LEAK, claim=em.PureDP(1.0), samples=1000, confidence=0.9, seed=3, method="events")
+        result = em.audit(
+            LEAK, claim=em.PureDP(1.0), samples=1000, confidence=0.9, seed=3, method="events"
+        )
         wanted = {"samples": 1000, "confidence": 0.9, "seed": 3, "method": "events"}
         assert wanted.items() <= result.settings.items()
         assert result.confidence == 0.9
@@ -108,7 +120,9 @@ class TestAudit:
     @pytest.mark.parametrize("samples", [20, 21, 33, 1000, np.int64(50)])
     def test_samples_used_is_exact(self, samples):
         counting = Counting()
-        result = em.audit(em.from_batch(counting), ("l", "r"), em.PureDP(1.0), samples=samples, seed=1)
+        result = em.audit(
+            em.from_batch(counting), ("l", "r"), em.PureDP(1.0), samples=samples, seed=1
+        )
         assert result.samples_used == (samples, samples)
         assert counting.drawn == {"l": samples, "r": samples}
 
@@ -124,20 +138,31 @@ class TestAudit:
         assert told.total == 2000
 
     def test_a_bare_function_is_a_mechanism(self):
-        result = em.audit(lambda dataset, rng: dataset + rng.laplace(), (0, 1), em.PureDP(0.2), samples=4000, seed=1)
+        result = em.audit(
+            lambda dataset, rng: dataset + rng.laplace(),
+            (0, 1),
+            em.PureDP(0.2),
+            samples=4000,
+            seed=1,
+        )
         assert result.verdict is em.Verdict.REFUTED
 
 
 class TestSeeds:
     def test_same_seed_same_answer(self):
-        first, again = (em.audit(LEAK, claim=em.PureDP(1.0), samples=2000, seed=5) for _ in range(2))
+        first, again = (
+            em.audit(LEAK, claim=em.PureDP(1.0), samples=2000, seed=5) for _ in range(2)
+        )
         assert stripped(first) == stripped(again)
         other = em.audit(LEAK, claim=em.PureDP(1.0), samples=2000, seed=6)
         assert stripped(other) != stripped(first)
 
     def test_same_answer_on_one_and_two_workers(self):
         mechanism = em.zoo.laplace(epsilon=1.0)
-        one, two = (em.audit(mechanism, claim="eps=.5", samples=200_000, seed=5, jobs=jobs) for jobs in (1, 2))
+        one, two = (
+            em.audit(mechanism, claim="eps=.5", samples=200_000, seed=5, jobs=jobs)
+            for jobs in (1, 2)
+        )
         assert stripped(one) == stripped(two)
 
     def test_a_fresh_seed_is_recorded(self):
@@ -181,7 +206,9 @@ class TestRefusedBeforeDrawing:
 
         arguments = {"audit": em.PureDP(1.0), "measure": em.PureDP}
         with pytest.raises(em.InputError):
-            getattr(em, function)(em.from_batch(never), (0, 1), arguments[function], **{"samples": 100, **wrong})
+            getattr(em, function)(
+                em.from_batch(never), (0, 1), arguments[function], **{"samples": 100, **wrong}
+            )
 
     @pytest.mark.parametrize("inputs", [None, 3, "ab", [], [1, 2], [(1, 2, 3)]])
     def test_inputs(self, inputs):
@@ -220,7 +247,12 @@ class TestRefusedBeforeDrawing:
 
 class TestOutcomes:
     def test_a_deterministic_mechanism_is_refuted(self):
-        functions = lambda d: d, lambda d: math.nan if d else 0.0, lambda d: None if d else "x", lambda d: [1] * d
+        functions = (
+            lambda d: d,
+            lambda d: math.nan if d else 0.0,
+            lambda d: None if d else "x",
+            lambda d: [1] * d,
+        )
         for function in functions:
             result = em.audit(function, (0, 1), em.PureDP(1.0), samples=100, seed=1)
             assert result.verdict is em.Verdict.REFUTED
@@ -239,7 +271,10 @@ class TestOutcomes:
         result = em.audit(hostile(), (1.0, 30.0), em.PureDP(0.5), samples=4000, seed=1)
         # P(NaN) is 1/10 against 30/39, so e^ε is at least 3.9 by the others and 7.7 by NaN itself.
         assert result.verdict is em.Verdict.REFUTED
-        assert result.witness.event.contains([math.nan, 1.0]).tolist() in ([True, False], [False, True])
+        assert result.witness.event.contains([math.nan, 1.0]).tolist() in (
+            [True, False],
+            [False, True],
+        )
 
     @pytest.mark.parametrize("end", [math.inf, -math.inf])
     def test_infinities_are_outcomes(self, end):
@@ -253,7 +288,9 @@ class TestOutcomes:
     def test_failures_name_input_and_cause(self):
         cause = RuntimeError("boom")
         with pytest.raises(em.MechanismError, match=r"on the input 'right'.*boom") as caught:
-            em.audit(raising(cause, on="right"), ("left", "right"), em.PureDP(1.0), samples=100, seed=1)
+            em.audit(
+                raising(cause, on="right"), ("left", "right"), em.PureDP(1.0), samples=100, seed=1
+            )
         assert caught.value.__cause__ is cause
 
     def test_failures_can_be_outcomes(self):
@@ -275,7 +312,9 @@ class TestOutcomes:
         def draw(dataset, n, rng):
             return [("odd", i) if dataset and i % 2 else None for i in range(n)]
 
-        result = em.audit(em.from_batch(draw), (0, 1), em.PureDP(1.0), samples=4000, suppress=list(CHECKS), seed=1)
+        result = em.audit(
+            em.from_batch(draw), (0, 1), em.PureDP(1.0), samples=4000, suppress=list(CHECKS), seed=1
+        )
         assert result.verdict is em.Verdict.REFUTED
 
 
@@ -306,14 +345,21 @@ class TestHealth:
         ],
     )
     def test_each_check_trips_on_its_fake(self, make, name, samples):
-        result = em.audit(make(), em.Pair(0.0, 0.0, equal=True), em.PureDP(0.1), samples=samples, seed=1)
+        result = em.audit(
+            make(), em.Pair(0.0, 0.0, equal=True), em.PureDP(0.1), samples=samples, seed=1
+        )
         assert name in {report.name for report in result.health}
         assert result.verdict is em.Verdict.INCONCLUSIVE
         assert all(report.message for report in result.health)
 
     def test_suppressed_checks_stay_silent(self):
-        mechanism, silent = serially_correlated(), ["serial-correlation", "drift", "repeated-chunks"]
-        result = em.audit(mechanism, (0, 1), em.PureDP(3.0), samples=20_000, seed=0, suppress=silent)
+        mechanism, silent = (
+            serially_correlated(),
+            ["serial-correlation", "drift", "repeated-chunks"],
+        )
+        result = em.audit(
+            mechanism, (0, 1), em.PureDP(3.0), samples=20_000, seed=0, suppress=silent
+        )
         assert result.health == ()
         assert result.verdict is em.Verdict.NOT_REFUTED
 
@@ -339,7 +385,10 @@ class TestMeasure:
         assert 0.25 < result.lower_bound <= 0.7 - math.exp(0.5) * 0.2
 
     def test_a_huge_epsilon_leaves_no_delta(self):
-        assert em.measure(LEAK, None, em.ApproxDP, epsilon=1000.0, samples=1000, seed=1).lower_bound == 0.0
+        assert (
+            em.measure(LEAK, None, em.ApproxDP, epsilon=1000.0, samples=1000, seed=1).lower_bound
+            == 0.0
+        )
 
     def test_an_unknown_keyword_is_named(self):
         with pytest.raises(em.InputError, match="sample"):
@@ -352,7 +401,10 @@ class TestCompare:
         result = em.compare(left, right, em.PureDP(0.3), seed=1)
         assert result.verdict is em.Verdict.REFUTED
         assert result.samples_used == (5000, 4000)
-        assert em.compare(left, left[::-1].copy(), em.PureDP(0.3), seed=1).verdict is em.Verdict.NOT_REFUTED
+        assert (
+            em.compare(left, left[::-1].copy(), em.PureDP(0.3), seed=1).verdict
+            is em.Verdict.NOT_REFUTED
+        )
 
     def test_any_recording(self):
         left, right = ["a", "b", "b", None] * 100, ["a", "a", "b", None] * 100
@@ -376,7 +428,13 @@ class TestCompare:
         sorted_draws = np.linspace(0, 1, 4000)
         result = em.compare(sorted_draws, sorted_draws, em.PureDP(3.0), seed=1)
         assert result.verdict is em.Verdict.INCONCLUSIVE
-        quiet = em.compare(sorted_draws, sorted_draws, em.PureDP(3.0), seed=1, suppress=["serial-correlation", "drift"])
+        quiet = em.compare(
+            sorted_draws,
+            sorted_draws,
+            em.PureDP(3.0),
+            seed=1,
+            suppress=["serial-correlation", "drift"],
+        )
         assert quiet.health == ()
 
     def test_refusals(self):
@@ -391,7 +449,12 @@ class TestCompare:
             {"claim": None},
             {"claim": int},
         ):
-            arguments = {"left_outputs": draws, "right_outputs": draws, "claim": em.PureDP(1.0), **wrong}
+            arguments = {
+                "left_outputs": draws,
+                "right_outputs": draws,
+                "claim": em.PureDP(1.0),
+                **wrong,
+            }
             with pytest.raises(em.InputError):
                 em.compare(**arguments)
 
@@ -405,7 +468,9 @@ class TestCompare:
 
 
 class TestReplay:
-    @pytest.mark.parametrize(("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", ""))
+    @pytest.mark.parametrize(
+        ("claim", "notion", "fixed"), NOTIONS, ids=lambda value: getattr(value, "notion", "")
+    )
     def test_a_stored_result_of_every_notion(self, claim, notion, fixed):
         result = em.audit(LEAK, claim=claim, samples=4000, seed=1, method="events")
         stored = em.AuditResult.from_json(result.to_json())
@@ -443,7 +508,9 @@ class TestReplay:
         stored = em.AuditResult.from_json(result.to_json())
         with pytest.raises(em.InputError, match="pair="):
             em.replay(stored, size, samples=2000)
-        assert em.replay(stored, size, samples=2000, seed=1, pair=pair).verdict is em.Verdict.REFUTED
+        assert (
+            em.replay(stored, size, samples=2000, seed=1, pair=pair).verdict is em.Verdict.REFUTED
+        )
         assert em.replay(result, size, samples=2000, seed=1).verdict is em.Verdict.REFUTED
 
     def test_array_inputs_come_back_as_arrays(self):
@@ -451,7 +518,9 @@ class TestReplay:
             assert isinstance(dataset, np.ndarray)
             return float(dataset.sum()) + rng.laplace()
 
-        result = em.audit(total, (np.zeros((2, 2)), np.ones((2, 2))), em.PureDP(0.5), samples=1000, seed=1)
+        result = em.audit(
+            total, (np.zeros((2, 2)), np.ones((2, 2))), em.PureDP(0.5), samples=1000, seed=1
+        )
         stored = em.AuditResult.from_json(result.to_json())
         assert em.replay(stored, total, samples=1000, seed=1).verdict is em.Verdict.REFUTED
 
@@ -462,8 +531,13 @@ class TestReplay:
         result = em.audit(em.from_batch(vector), (0.0, 1.0), em.PureDP(0.5), samples=6000, seed=1)
         stored = em.AuditResult.from_json(result.to_json())
         outputs = rng.laplace(0.5, 1.0, (500, 3))
-        assert np.array_equal(stored.witness.event.contains(outputs), result.witness.event.contains(outputs))
-        assert em.replay(stored, em.from_batch(vector), samples=6000, seed=1).verdict is em.Verdict.REFUTED
+        assert np.array_equal(
+            stored.witness.event.contains(outputs), result.witness.event.contains(outputs)
+        )
+        assert (
+            em.replay(stored, em.from_batch(vector), samples=6000, seed=1).verdict
+            is em.Verdict.REFUTED
+        )
 
     def test_recorded_samples_have_no_inputs_to_replay(self):
         result = em.compare(np.zeros(100), np.ones(100), em.PureDP(1.0), seed=1)

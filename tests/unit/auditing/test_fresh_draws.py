@@ -51,7 +51,14 @@ def test_an_audit_and_its_replay_share_no_draws(inputs):
 
 def test_an_audit_that_stops_early_and_its_replay_share_no_draws():
     log = Logging()
-    result = em.audit(em.from_batch(log), em.Pair(0.5, 0.25), em.PureDP(0.2), samples=4000, seed=5, stop_early=True)
+    result = em.audit(
+        em.from_batch(log),
+        em.Pair(0.5, 0.25),
+        em.PureDP(0.2),
+        samples=4000,
+        seed=5,
+        stop_early=True,
+    )
     em.replay(result, em.from_batch(log), samples=4000, seed=5)
     log.assert_all_new()
 
@@ -70,7 +77,9 @@ def test_all_certificates_of_a_search_draw_afresh():
     claim = em.PureDP(math.log(2.0))
     result = em.audit(em.from_batch(log), finder, claim, samples=200, seed=3, confidence=0.8)
     certified = [repr(finding.witness.pair) for finding in result.findings]
-    assert len(set(certified)) < len(certified), "no pair was certified twice, so this test shows nothing"
+    assert len(set(certified)) < len(certified), (
+        "no pair was certified twice, so this test shows nothing"
+    )
     log.assert_all_new()
 
 
@@ -152,7 +161,11 @@ def test_compare_splits_each_recording_into_two_parts_of_its_own():
 @pytest.mark.parametrize(
     ("bound", "guarantee", "verdict"),
     [
-        (1.0, "exact", em.Verdict.NOT_REFUTED),  # a bound that equals the claim does not contradict it
+        (
+            1.0,
+            "exact",
+            em.Verdict.NOT_REFUTED,
+        ),  # a bound that equals the claim does not contradict it
         (math.nextafter(1.0, 2.0), "exact", em.Verdict.REFUTED),
         (1.5, "asymptotic", em.Verdict.REFUTED),
         (1.5, "none: an estimate", em.Verdict.INCONCLUSIVE),
@@ -174,6 +187,13 @@ def test_a_method_learns_from_draws_in_random_order():
             return super().propose(left, right, task)
 
     calls = count()
-    em.audit(lambda x: float(next(calls)), em.Pair(0, 1), em.PureDP(1.0), samples=300, seed=0, method=Looking())
+    em.audit(
+        lambda x: float(next(calls)),
+        em.Pair(0, 1),
+        em.PureDP(1.0),
+        samples=300,
+        seed=0,
+        method=Looking(),
+    )
     for values in seen[:2]:
         assert 0.3 < np.mean(np.diff(values) > 0) < 0.7

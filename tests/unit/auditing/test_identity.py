@@ -55,7 +55,9 @@ class TestCheckpoints:
     )
     def test_another_large_input(self, tmp_path, mode, wrap):
         def total(x, rng):
-            return float(np.sum(x["rows"] if isinstance(x, dict) else np.asarray(x))) + rng.laplace()
+            return (
+                float(np.sum(x["rows"] if isinstance(x, dict) else np.asarray(x))) + rng.laplace()
+            )
 
         far, near = np.zeros(1200), np.zeros(1200)
         far[600], near[600] = 1.0, 1e-9
@@ -68,14 +70,26 @@ class TestCheckpoints:
     def test_what_cannot_be_recognised_is_refused(self, tmp_path, mode):
         connection = sqlite3.connect(":memory:")
         with pytest.raises(em.InputError, match=r"checkpoint=.*sqlite3.Connection"):
-            run(lambda x, rng: rng.laplace(x[0]), ((0, connection), (1, connection)), tmp_path / "c", mode)
+            run(
+                lambda x, rng: rng.laplace(x[0]),
+                ((0, connection), (1, connection)),
+                tmp_path / "c",
+                mode,
+            )
         with pytest.raises(em.InputError, match=r"checkpoint=.*sqlite3.Connection"):
             run(lambda x, rng: rng.laplace(x) + 0 * bool(connection), (0, 1), tmp_path / "c", mode)
 
     def test_a_recording_begins_at_its_beginning(self, tmp_path):
         recorded = em.from_recording(self._file(tmp_path))
         with pytest.raises(em.InputError, match="recording"):
-            em.audit(recorded, claim="eps=1", samples=500, seed=0, checkpoint=tmp_path / "c", stop_early=True)
+            em.audit(
+                recorded,
+                claim="eps=1",
+                samples=500,
+                seed=0,
+                checkpoint=tmp_path / "c",
+                stop_early=True,
+            )
 
     def _file(self, tmp_path):
         np.savez(tmp_path / "a.npz", left=np.arange(2000.0), right=np.arange(2000.0))
@@ -104,8 +118,14 @@ class TestReplay:
         far, other = np.zeros(50_000), np.zeros(50_000)
         far[25_000], other[25_001] = 1.0, 1.0
         stored, total = self.stored((np.zeros(50_000), far))
-        assert em.replay(stored, total, samples=1000, seed=1, pair=(np.zeros(50_000), far)).is_refuted
-        for pair in ((np.zeros(50_000), other), (far, np.zeros(50_000)), (np.zeros(50_000, np.float32), far)):
+        assert em.replay(
+            stored, total, samples=1000, seed=1, pair=(np.zeros(50_000), far)
+        ).is_refuted
+        for pair in (
+            (np.zeros(50_000), other),
+            (far, np.zeros(50_000)),
+            (np.zeros(50_000, np.float32), far),
+        ):
             with pytest.raises(em.InputError, match="not that of the stored result"):
                 em.replay(stored, total, samples=1000, seed=1, pair=pair)
 
@@ -156,14 +176,21 @@ class TestCallsLeaveNothingBehind:
 
     @pytest.mark.parametrize("name", ["eats", "scales", "nested"])
     @pytest.mark.parametrize(
-        "keywords", [{}, {"stop_early": True}, {"jobs": 2}, {"method": "hockey-stick"}], ids=lambda each: str(each)
+        "keywords",
+        [{}, {"stop_early": True}, {"jobs": 2}, {"method": "hockey-stick"}],
+        ids=lambda each: str(each),
     )
     def test_a_leak_stays_visible(self, name, keywords):
         leak, left, right = leaks()[name]
         before = em.Pair(left, right).digest
         claim = em.ApproxDP(1.0, 0.01) if "method" in keywords else em.PureDP(1.0)
         result = em.audit(
-            lambda x, rng: leak(x) + rng.laplace(scale=0.1), (left, right), claim, samples=1500, seed=0, **keywords
+            lambda x, rng: leak(x) + rng.laplace(scale=0.1),
+            (left, right),
+            claim,
+            samples=1500,
+            seed=0,
+            **keywords,
         )
         assert result.is_refuted
         assert em.Pair(left, right).digest == before
@@ -191,23 +218,32 @@ class TestCallsLeaveNothingBehind:
             def release(self):
                 return self.mean + self.rng.laplace()
 
-        result = em.audit(Model.release, (Model(0.0), Model(1.0)), em.PureDP(1.0), samples=4000, seed=0)
+        result = em.audit(
+            Model.release, (Model(0.0), Model(1.0)), em.PureDP(1.0), samples=4000, seed=0
+        )
         assert result.verdict is em.Verdict.NOT_REFUTED
         assert result.health == ()
 
     def test_shared_parts_are_told(self):
         connection = sqlite3.connect(":memory:")
         pair = em.Pair((0, connection), (1, connection))
-        result = em.audit(lambda x, rng: rng.laplace(x[0]), pair, em.PureDP(1.0), samples=1000, seed=0)
+        result = em.audit(
+            lambda x, rng: rng.laplace(x[0]), pair, em.PureDP(1.0), samples=1000, seed=0
+        )
         assert [(each.name, each.untrusted) for each in result.health] == [("shared-input", False)]
         assert "Connection" in result.health[0].message
         assert "shared-input" in str(result)
 
     @pytest.mark.parametrize(
-        "wrap", [iter, lambda x: (each for each in x), lambda x: [iter(x)], lambda x: {"a": iter(x)}]
+        "wrap",
+        [iter, lambda x: (each for each in x), lambda x: [iter(x)], lambda x: {"a": iter(x)}],
     )
     def test_one_shot_inputs(self, wrap):
-        for pair in (em.Pair(wrap([1]), wrap([2])), (wrap([1]), wrap([2])), [(0, 1), (wrap([1]), [2])]):
+        for pair in (
+            em.Pair(wrap([1]), wrap([2])),
+            (wrap([1]), wrap([2])),
+            [(0, 1), (wrap([1]), [2])],
+        ):
             with pytest.raises(em.InputError, match="only once"):
                 em.audit(lambda x: 1, pair, em.PureDP(1.0), samples=1000)
 
@@ -238,7 +274,9 @@ class TestBuffers:
                 buffer[0] = value
                 yield buffer
 
-        assert em.audit(em.from_batch(batch), (0, 1), em.PureDP(1.0), samples=2000, seed=0).is_refuted
+        assert em.audit(
+            em.from_batch(batch), (0, 1), em.PureDP(1.0), samples=2000, seed=0
+        ).is_refuted
 
     def test_a_batch_that_reuses_its_block(self):
         block = np.zeros(1 << 16)
@@ -249,13 +287,16 @@ class TestBuffers:
 
         fresh = em.from_batch(lambda x, n, rng: rng.laplace(x, 0.2, n), name="batch")
         results = [
-            em.audit(each, (0, 1), em.PureDP(1.0), samples=150_000, seed=0) for each in (em.from_batch(batch), fresh)
+            em.audit(each, (0, 1), em.PureDP(1.0), samples=150_000, seed=0)
+            for each in (em.from_batch(batch), fresh)
         ]
         assert results[0].lower_bound == results[1].lower_bound
 
 
 class TestOneAnswerForEver:
-    @pytest.mark.parametrize("keywords", [{}, {"stop_early": True}, {"method": "hockey-stick"}], ids=str)
+    @pytest.mark.parametrize(
+        "keywords", [{}, {"stop_early": True}, {"method": "hockey-stick"}], ids=str
+    )
     def test_the_result_says_so(self, keywords):
         rng = np.random.default_rng(0)
         memoised = functools.lru_cache(lambda x: float(x + rng.laplace()))
@@ -273,7 +314,18 @@ class TestOneAnswerForEver:
         assert "memoised" in str(again)
 
 
-EQUAL = [1, 1.5, float("nan"), "a", [1, [2]], {"a": (1, 2)}, np.arange(5000), np.array(["a"], object), None, {1, 2}]
+EQUAL = [
+    1,
+    1.5,
+    float("nan"),
+    "a",
+    [1, [2]],
+    {"a": (1, 2)},
+    np.arange(5000),
+    np.array(["a"], object),
+    None,
+    {1, 2},
+]
 
 
 class TestControls:
@@ -281,7 +333,12 @@ class TestControls:
     def test_equal_inputs_are_refused(self, value):
         noise = lambda x, rng: rng.laplace()  # noqa: E731
         other = copy.deepcopy(value)
-        for inputs in (em.Pair(value, other), (value, other), [(0, 1), (value, other)], em.Pair(value, value)):
+        for inputs in (
+            em.Pair(value, other),
+            (value, other),
+            [(0, 1), (value, other)],
+            em.Pair(value, value),
+        ):
             with pytest.raises(em.InputError, match="equal=True"):
                 em.audit(noise, inputs, em.PureDP(1.0), samples=2000)
             with pytest.raises(em.InputError, match="equal=True"):
@@ -289,7 +346,9 @@ class TestControls:
         control = em.Pair(value, other, equal=True)
         result = em.audit(noise, control, em.PureDP(1.0), samples=500, seed=0)
         assert result.verdict is em.Verdict.NOT_REFUTED
-        stored = json.dumps(result.findings[0].to_dict())  # not the whole result: what is detectable takes a second
+        stored = json.dumps(
+            result.findings[0].to_dict()
+        )  # not the whole result: what is detectable takes a second
         assert Finding.from_dict(json.loads(stored)).witness.pair.equal
 
     @pytest.mark.parametrize(
@@ -354,21 +413,37 @@ class TestForgottenReturn:
                 em.audit(forgot, (0, 1), em.GaussianDP(1.0), samples=100_000, **keywords)
         assert len(calls) < 2000  # not after all draws
 
-    @pytest.mark.parametrize("keywords", [{}, {"stop_early": True}, {"method": "profile"}, {"jobs": 2}], ids=str)
+    @pytest.mark.parametrize(
+        "keywords", [{}, {"stop_early": True}, {"method": "profile"}, {"jobs": 2}], ids=str
+    )
     def test_where_the_code_does_not_say_so(self, keywords):
         with pytest.raises(em.MechanismError, match="`return`"):
-            em.audit(functools.partial(lambda x: {}.get(x)), (0, 1), em.GaussianDP(1.0), samples=500, **keywords)
+            em.audit(
+                functools.partial(lambda x: {}.get(x)),
+                (0, 1),
+                em.GaussianDP(1.0),
+                samples=500,
+                **keywords,
+            )
 
     def test_batches(self):
         with pytest.raises(em.MechanismError, match="`return`"):
             em.audit(em.from_batch(lambda x, n, rng: None), (0, 1), em.PureDP(1.0), samples=500)
         with pytest.raises(em.MechanismError, match="`return`"):
-            em.audit(em.from_batch(lambda x, n, rng: [None] * n), (0, 1), em.PureDP(1.0), samples=500)
+            em.audit(
+                em.from_batch(lambda x, n, rng: [None] * n), (0, 1), em.PureDP(1.0), samples=500
+            )
 
     def test_none_is_an_output(self):
         one_side = em.audit(lambda x: None if x else 1, (0, 1), em.PureDP(1.0), samples=500, seed=0)
         assert one_side.is_refuted
-        rare = em.audit(lambda x, rng: None if rng.random() < 0.9 else 1, (0, 1), em.PureDP(1.0), samples=500, seed=0)
+        rare = em.audit(
+            lambda x, rng: None if rng.random() < 0.9 else 1,
+            (0, 1),
+            em.PureDP(1.0),
+            samples=500,
+            seed=0,
+        )
         assert rare.verdict is em.Verdict.NOT_REFUTED
 
     def test_a_failed_run_is_an_outcome(self):
@@ -376,7 +451,9 @@ class TestForgottenReturn:
             if x:
                 raise ValueError
 
-        result = em.audit(em.from_callable(fails, on_error="outcome"), (0, 1), em.PureDP(1.0), samples=500, seed=0)
+        result = em.audit(
+            em.from_callable(fails, on_error="outcome"), (0, 1), em.PureDP(1.0), samples=500, seed=0
+        )
         assert result.is_refuted
 
 

@@ -88,11 +88,17 @@ def whole_and_in_legs(tmp_path, run, every):
 
 @pytest.mark.parametrize(
     ("mechanism", "samples", "every"),
-    [(em.from_batch(noisy), 600_000, 131_072), (mixed, 4000, 700), (em.from_batch(vectors), 200_000, 65_536)],
+    [
+        (em.from_batch(noisy), 600_000, 131_072),
+        (mixed, 4000, 700),
+        (em.from_batch(vectors), 200_000, 65_536),
+    ],
 )
 def test_outputs_of_every_kind(tmp_path, mechanism, samples, every):
     def run(**keywords):
-        return em.audit(mechanism, PAIR, "eps=.5", samples=samples, seed=5, stop_early=False, **keywords)
+        return em.audit(
+            mechanism, PAIR, "eps=.5", samples=samples, seed=5, stop_early=False, **keywords
+        )
 
     whole_and_in_legs(tmp_path, run, every)
 
@@ -119,7 +125,9 @@ def test_every_method(tmp_path, method, claim, options):
 @pytest.mark.rehearses
 def test_what_it_rehearses(tmp_path):
     def run(**keywords):
-        return em.audit(em.from_batch(noisy), PAIR, "eps=2", samples=600, seed=5, stop_early=False, **keywords)
+        return em.audit(
+            em.from_batch(noisy), PAIR, "eps=2", samples=600, seed=5, stop_early=False, **keywords
+        )
 
     resumed, legs = audit_in_legs(tmp_path / "audit.journal", run, 300)
     assert legs >= 2
@@ -153,7 +161,9 @@ def test_a_search(tmp_path):
 
 def test_measuring(tmp_path):
     def run(**keywords):
-        return em.measure(em.from_batch(noisy), PAIR, em.PureDP, samples=300_000, seed=5, **keywords)
+        return em.measure(
+            em.from_batch(noisy), PAIR, em.PureDP, samples=300_000, seed=5, **keywords
+        )
 
     whole_and_in_legs(tmp_path, run, 65_536)
 
@@ -192,7 +202,13 @@ def test_it_is_over_when_it_is_over(tmp_path, monkeypatch):
     def run(**keywords):
         path = tmp_path / "audit.journal"
         return em.audit(
-            em.from_batch(noisy), PAIR, "eps=1", samples=90_000, stop_early=False, checkpoint=path, **keywords
+            em.from_batch(noisy),
+            PAIR,
+            "eps=1",
+            samples=90_000,
+            stop_early=False,
+            checkpoint=path,
+            **keywords,
         )
 
     first = run()
@@ -203,7 +219,15 @@ def test_it_is_over_when_it_is_over(tmp_path, monkeypatch):
 
 def test_the_file_stays_small(tmp_path):
     path = tmp_path / "audit.journal"
-    em.audit(em.from_batch(noisy), PAIR, "eps=1", samples=3_000_000, seed=0, stop_early=False, checkpoint=path)
+    em.audit(
+        em.from_batch(noisy),
+        PAIR,
+        "eps=1",
+        samples=3_000_000,
+        seed=0,
+        stop_early=False,
+        checkpoint=path,
+    )
     training = 2 * 8 * 320_000
     assert path.stat().st_size < 1.1 * training + 200_000
 
@@ -220,7 +244,9 @@ def test_a_mechanism_that_fails_leaves_what_was_completed(tmp_path):
         return rng.laplace(dataset)
 
     def run():
-        return em.audit(fragile, PAIR, "eps=1", samples=1000, seed=0, method="events", checkpoint=path)
+        return em.audit(
+            fragile, PAIR, "eps=1", samples=1000, seed=0, method="events", checkpoint=path
+        )
 
     with pytest.raises(em.MechanismError, match="line is down"):
         run()
@@ -232,7 +258,13 @@ def test_a_mechanism_that_fails_leaves_what_was_completed(tmp_path):
 
 class TestBelonging:
     def run(self, path, **changed):
-        settings = {"inputs": PAIR, "claim": "eps=1", "seed": 2, "samples": 2000, "method": "events"} | changed
+        settings = {
+            "inputs": PAIR,
+            "claim": "eps=1",
+            "seed": 2,
+            "samples": 2000,
+            "method": "events",
+        } | changed
         return em.audit(em.from_batch(noisy), checkpoint=path, **settings)
 
     @pytest.mark.parametrize(
@@ -255,7 +287,15 @@ class TestBelonging:
 
     def test_not_to_one_that_stops_early(self, tmp_path):
         path = tmp_path / "early.journal"
-        em.audit(em.from_batch(noisy), PAIR, "eps=1", samples=60, seed=2, stop_early=True, checkpoint=path)
+        em.audit(
+            em.from_batch(noisy),
+            PAIR,
+            "eps=1",
+            samples=60,
+            seed=2,
+            stop_early=True,
+            checkpoint=path,
+        )
         with pytest.raises(em.InputError, match=r"belongs to another audit \(its .*method"):
             self.run(path)
         self.run(tmp_path / "audit.journal")
@@ -275,7 +315,12 @@ class TestBelonging:
 
     @pytest.mark.parametrize("stop_early", [False, True])
     def test_the_second_audit_is_told(self, tmp_path, stop_early):
-        keywords = {"samples": 200, "seed": 2, "stop_early": stop_early, "checkpoint": tmp_path / "audit.journal"}
+        keywords = {
+            "samples": 200,
+            "seed": 2,
+            "stop_early": stop_early,
+            "checkpoint": tmp_path / "audit.journal",
+        }
         told = []
 
         def nested(dataset, n, rng):
@@ -338,7 +383,9 @@ class TestFile:
         folded.add(Counts(1, 10), 10, bytes(range(16)))
         journal.save(STREAM, folded)
         journal.close()
-        assert FileJournal(tmp_path / "file", {}).resume(STREAM, Counts(0, 1)).pieces == folded.pieces
+        assert (
+            FileJournal(tmp_path / "file", {}).resume(STREAM, Counts(0, 1)).pieces == folded.pieces
+        )
 
     def test_what_was_added_by_half_is_not_kept(self, tmp_path):
         journal = FileJournal(tmp_path / "file", {})
@@ -346,7 +393,10 @@ class TestFile:
         journal.save(STREAM, folded)
         journal._put_pending()
         journal._file.commit()
-        folded.total, folded.is_whole = Counts(4, 20), False  # interrupted here, before the chunk was counted
+        folded.total, folded.is_whole = (
+            Counts(4, 20),
+            False,
+        )  # interrupted here, before the chunk was counted
         journal.close()
         again = FileJournal(tmp_path / "file", {}).resume(STREAM, Counts(0, 1))
         assert (again.total, again.chunks) == (Counts(3, 10), 1)
@@ -364,7 +414,13 @@ class TestFile:
         journal.save(STREAM, self.folded(3))
         journal.close()
         connection = sqlite3.connect(tmp_path / "file")
-        for total in ('{"hits": 3}', "[]", "{", '{"hits": [], "trials": 10}', '{"hits": 30, "trials": 10}'):
+        for total in (
+            '{"hits": 3}',
+            "[]",
+            "{",
+            '{"hits": [], "trials": 10}',
+            '{"hits": 30, "trials": 10}',
+        ):
             connection.execute("UPDATE folded SET total = ?", (total,))
             connection.commit()
             spoiled = FileJournal(tmp_path / "file", {})
@@ -435,5 +491,7 @@ def _other_process_opens(path):
         "try:\n    JournalFile(sys.argv[1], {'seed': 1}).close(); print('opened')\n"
         "except InputError as error:\n    print(str(error).partition(' is ')[2])"
     )
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()

@@ -71,7 +71,14 @@ def resumed(coin, path, **how):
     for turn in itertools.count(1):
         try:
             result = em.audit(
-                coin, PAIR, em.PureDP(0.1), seed=0, max_seconds=SECONDS, checkpoint=path, confidence=0.8, **how
+                coin,
+                PAIR,
+                em.PureDP(0.1),
+                seed=0,
+                max_seconds=SECONDS,
+                checkpoint=path,
+                confidence=0.8,
+                **how,
             )
         except OutOfTime:
             continue
@@ -135,7 +142,9 @@ def test_whatever_ends_a_call(rng, tmp_path, error):
         for _ in range(4):
             with pytest.raises((error, em.MechanismError)):
                 em.audit(coin, PAIR, em.PureDP(0.1), seed=0, samples=400, checkpoint=tmp_path / "c")
-        result = em.audit(coin, PAIR, em.PureDP(0.1), seed=0, samples=400, checkpoint=tmp_path / "c")
+        result = em.audit(
+            coin, PAIR, em.PureDP(0.1), seed=0, samples=400, checkpoint=tmp_path / "c"
+        )
     finally:
         signal.signal(signal.SIGALRM, before)
     cut = [sum(x == side for x, _ in coin.cut) for side in ("left", "right")]
@@ -162,7 +171,9 @@ def test_a_mechanism_with_a_seed_draws_the_same_again(tmp_path):
     finally:
         type(source).digest = digest
     assert "redrawn" not in result.settings
-    whole = em.audit(em.from_batch(lambda x, n, rng: rng.laplace(x, size=n)), (0, 1), em.PureDP(5.0), **how)
+    whole = em.audit(
+        em.from_batch(lambda x, n, rng: rng.laplace(x, size=n)), (0, 1), em.PureDP(5.0), **how
+    )
     assert result.lower_bound == whole.lower_bound
 
 
@@ -198,7 +209,9 @@ class TestRetries:
 
         left = np.arange(max(0, retried - requests[1]), min(requests[0], retried) + 1)
         alarms = [
-            check_retries([Incidents(requests[0], int(k), 0), Incidents(requests[1], retried - int(k), 0)])[0].untrusted
+            check_retries(
+                [Incidents(requests[0], int(k), 0), Incidents(requests[1], retried - int(k), 0)]
+            )[0].untrusted
             for k in left
         ]
         chance = hypergeom.pmf(left, sum(requests), retried, requests[0])[alarms].sum()
@@ -214,7 +227,9 @@ def file_coin(folder, kills=(), waits_at=None):
     def toss(x):
         with (folder / x).open("a") as calls:
             calls.write("x")
-        n = sum(path.stat().st_size for path in (folder / "left", folder / "right") if path.exists())
+        n = sum(
+            path.stat().st_size for path in (folder / "left", folder / "right") if path.exists()
+        )
         for number in kills:
             if n >= number and not (folder / f"killed {number}").exists():
                 (folder / f"killed {number}").touch()
@@ -253,7 +268,9 @@ def test_a_killed_audit_counts_whatever_may_have_begun(tmp_path, stop_early):
 
 def test_a_worker_that_dies_takes_its_draws_with_it(tmp_path):
     """Its work is done again: whatever it had may depend on why it died."""
-    result = em.audit(file_coin(tmp_path, kills=(100,)), PAIR, em.PureDP(0.1), samples=400, seed=0, jobs=2)
+    result = em.audit(
+        file_coin(tmp_path, kills=(100,)), PAIR, em.PureDP(0.1), samples=400, seed=0, jobs=2
+    )
     lost = lost_in(tmp_path, result)
     assert sum(lost) >= 1
     assert all(counted >= n for counted, n in zip(result.settings["redrawn"], lost, strict=True))
@@ -299,11 +316,16 @@ def test_failed_runs_that_count_as_outcomes_are_on_record(tmp_path):
     assert 0 < right < 200
     again = em.audit(source, (0, 1), em.PureDP(0.1), checkpoint=tmp_path / "c", **how)
     assert again.settings["failed"] == [left, right]
-    assert em.audit(source, (0, 1), em.PureDP(0.1), jobs=2, **how).settings["failed"] == [left, right]
+    assert em.audit(source, (0, 1), em.PureDP(0.1), jobs=2, **how).settings["failed"] == [
+        left,
+        right,
+    ]
     three = em.audit(em.repeated(source, 3), (0, 1), em.PureDP(0.1), **how)
     assert three.settings["on_error"] == "outcome"
     assert three.settings["failed"][1] > right
-    raising = em.audit(em.from_callable(lambda x, rng: rng.laplace()), (0, 1), em.PureDP(0.1), **how)
+    raising = em.audit(
+        em.from_callable(lambda x, rng: rng.laplace()), (0, 1), em.PureDP(0.1), **how
+    )
     assert not {"on_error", "failed", "retried", "redrawn"} & set(raising.settings)
 
 
@@ -321,9 +343,15 @@ def test_whole_groups_of_a_repeated_mechanism_are_kept(rng, tmp_path):
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     try:
         with pytest.raises(KeyboardInterrupt):
-            em.audit(pairs_of_runs, PAIR, em.PureDP(0.1), seed=0, samples=200, checkpoint=tmp_path / "c")
-        result = em.audit(pairs_of_runs, PAIR, em.PureDP(0.1), seed=0, samples=200, checkpoint=tmp_path / "c")
+            em.audit(
+                pairs_of_runs, PAIR, em.PureDP(0.1), seed=0, samples=200, checkpoint=tmp_path / "c"
+            )
+        result = em.audit(
+            pairs_of_runs, PAIR, em.PureDP(0.1), seed=0, samples=200, checkpoint=tmp_path / "c"
+        )
     finally:
         signal.signal(signal.SIGALRM, before)
     assert sum(result.settings["redrawn"]) == 1
-    assert next(calls) - 1 == 2 * 2 * 200 + 2  # the half of a pair that was finished, and the one that was cut off
+    assert (
+        next(calls) - 1 == 2 * 2 * 200 + 2
+    )  # the half of a pair that was finished, and the one that was cut off

@@ -20,11 +20,16 @@ def in_order(x, n, rng):
 
 
 def test_checks_that_are_switched_off():
-    result = em.audit(in_order, PAIR, CLAIM, samples=2000, seed=0, suppress=["serial-correlation", "drift"])
+    result = em.audit(
+        in_order, PAIR, CLAIM, samples=2000, seed=0, suppress=["serial-correlation", "drift"]
+    )
     assert result.settings["suppress"] == ["drift", "serial-correlation"]
     assert "serial-correlation" in result.settings["silenced"]
     stored = json.loads(result.to_json())["settings"]
-    assert (stored["suppress"], stored["silenced"]) == (result.settings["suppress"], result.settings["silenced"])
+    assert (stored["suppress"], stored["silenced"]) == (
+        result.settings["suppress"],
+        result.settings["silenced"],
+    )
     assert "with           the checks drift and serial-correlation switched off" in str(result)
 
 
@@ -32,7 +37,10 @@ def test_a_check_that_has_nothing_to_say():
     result = em.measure(em.zoo.dp_mean(), samples=1000, seed=0, suppress="drift")
     assert result.settings["suppress"] == ["drift"]
     assert "silenced" not in result.settings
-    assert not {"suppress", "on_error", "silenced"} & em.measure(em.zoo.dp_mean(), samples=1000, seed=0).settings.keys()
+    assert (
+        not {"suppress", "on_error", "silenced"}
+        & em.measure(em.zoo.dp_mean(), samples=1000, seed=0).settings.keys()
+    )
 
 
 def test_every_entry_records_what_was_suppressed(rng):
@@ -64,7 +72,12 @@ def test_failures_that_count_as_outcomes():
         em.audit(em.repeated(source, 2), PAIR, CLAIM, samples=500),
     ):
         assert again.settings["on_error"] == "outcome"
-    assert "on_error" not in em.audit(em.from_callable(lambda x, rng: rng.normal()), PAIR, CLAIM, samples=500).settings
+    assert (
+        "on_error"
+        not in em.audit(
+            em.from_callable(lambda x, rng: rng.normal()), PAIR, CLAIM, samples=500
+        ).settings
+    )
 
 
 def test_failures_of_recorded_runs(tmp_path):
@@ -84,17 +97,28 @@ def test_exit_statuses(tmp_path):
 
 def test_columns(tmp_path, rng):
     path = tmp_path / "draws.csv"
-    rows = [f"{side},{value},{value}" for side in ("left", "right") for value in rng.normal(size=100)]
+    rows = [
+        f"{side},{value},{value}" for side in ("left", "right") for value in rng.normal(size=100)
+    ]
     path.write_text("\n".join(["side,count,city", *rows]), encoding="utf-8")
     recording = em.from_recording(path, columns=["count"], pair=PAIR)
     assert em.audit(recording, claim=CLAIM, samples=100, seed=0).settings["columns"] == ["count"]
-    assert em.compare(recording.left, recording.right, CLAIM, seed=0).settings["columns"] == ["count"]
-    assert "columns" not in em.audit(em.from_recording(path, pair=PAIR), claim=CLAIM, samples=100, seed=0).settings
+    assert em.compare(recording.left, recording.right, CLAIM, seed=0).settings["columns"] == [
+        "count"
+    ]
+    assert (
+        "columns"
+        not in em.audit(
+            em.from_recording(path, pair=PAIR), claim=CLAIM, samples=100, seed=0
+        ).settings
+    )
 
 
 def test_a_replay_keeps_what_its_claim_is_about():
     source = em.from_batch(lambda x, n, rng: rng.normal(x, size=n))
-    result = em.audit(source, em.Pair(0, 2), CLAIM, samples=500, seed=0, distance=2, representation="bits")
+    result = em.audit(
+        source, em.Pair(0, 2), CLAIM, samples=500, seed=0, distance=2, representation="bits"
+    )
     again = em.replay(result, source, samples=500, seed=1)
     assert (again.settings["distance"], again.settings["representation"]) == (2, "bits")
 
@@ -167,4 +191,6 @@ def test_every_keyword_is_on_record_or_harmless(entry):
     known = {**IN_SETTINGS, **ELSEWHERE, **HARMLESS}
     assert len(known) == len(IN_SETTINGS) + len(ELSEWHERE) + len(HARMLESS)
     new = [name for name in inspect.signature(entry).parameters if name not in known]
-    assert not new, f"{entry.__name__}({new[0]}=…): record it in the settings, or say here why it is harmless"
+    assert not new, (
+        f"{entry.__name__}({new[0]}=…): record it in the settings, or say here why it is harmless"
+    )

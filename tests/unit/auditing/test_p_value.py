@@ -29,7 +29,9 @@ def test_of_a_bound_whose_crossing_is_known(p):
 def test_beyond_what_is_looked_at():
     assert nested_p_value(lambda _: 2.0, 1.0, 0.05) < 1e-289
     assert nested_p_value(lambda _: 0.5, 1.0, 0.05) == 1.0
-    assert nested_p_value(lambda _: 1.0, 1.0, 0.05) == 1.0  # a bound of just the claim does not refute it
+    assert (
+        nested_p_value(lambda _: 1.0, 1.0, 0.05) == 1.0
+    )  # a bound of just the claim does not refute it
 
 
 def test_a_true_claim_has_small_p_values_rarely():
@@ -42,7 +44,9 @@ def test_a_true_claim_has_small_p_values_rarely():
         p_values.append(certificate_p_value(em.PureDP(1.0), left, right, 0.05))
     for level in (0.01, 0.05, 0.2, 0.45):
         assert_rare(sum(value <= level for value in p_values), len(p_values), level)
-    assert binom.cdf(sum(value <= 0.45 for value in p_values), len(p_values), 0.45) > 1e-9  # nor are they all 1
+    assert (
+        binom.cdf(sum(value <= 0.45 for value in p_values), len(p_values), 0.45) > 1e-9
+    )  # nor are they all 1
 
 
 @pytest.mark.parametrize("claim", ["eps=1", "eps=2.2", "mu=1", "eps=0.9,order=2"])
@@ -56,7 +60,9 @@ def test_consistent_with_the_verdict(claim, keywords):
 
 def test_of_a_search_that_pays_for_several_certificates():
     finder = em.finders.Random(em.domains.Vector(3, low=0, high=1), trials=4, samples=1000, seed=0)
-    result = em.audit(lambda x, rng: sum(x) + rng.laplace(scale=0.2), finder, em.PureDP(1.0), samples=2000, seed=0)
+    result = em.audit(
+        lambda x, rng: sum(x) + rng.laplace(scale=0.2), finder, em.PureDP(1.0), samples=2000, seed=0
+    )
     assert result.is_refuted
     assert result.p_value <= 0.05
 
@@ -86,7 +92,9 @@ def test_every_way_in_has_a_p_value_that_agrees_with_the_verdict(share):
         em.audit(coin(share), pair, claim, samples=1000, seed=5, stop_early=True),
         em.audit(coin(share), pair, claim, samples=1000, seed=5, representation="all"),
         em.audit(coin(share), pair, claim, samples=1000, seed=5, method="profile"),
-        em.audit(coin(share), pair, em.RenyiDP(2.0, 0.02), samples=1000, seed=5, method="renyi-bet"),
+        em.audit(
+            coin(share), pair, em.RenyiDP(2.0, 0.02), samples=1000, seed=5, method="renyi-bet"
+        ),
         em.audit(coin(share), pair, claim, samples=1000, seed=5, method="mmd"),
         em.audit(coin(share), pair, claim, samples=1000, seed=5, method="hockey-stick"),
         em.audit(coin(share), pair, claim, samples=1000, seed=5, method="renyi-variational"),

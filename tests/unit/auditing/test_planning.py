@@ -22,7 +22,14 @@ def test_the_known_example():
 
 
 def test_an_interval_of_inputs():
-    plan = em.plan(notion="pure", precision=0.5, confidence=0.9, input_lipschitz=1.2, input_domain=(0, 2), **SMOOTH)
+    plan = em.plan(
+        notion="pure",
+        precision=0.5,
+        confidence=0.9,
+        input_lipschitz=1.2,
+        input_domain=(0, 2),
+        **SMOOTH,
+    )
     assert plan.midpoints == math.ceil(3 * 1.2 * 2 / (0.6665 * 0.5))
     assert plan.draws == plan.midpoints * plan.samples
 
@@ -91,7 +98,9 @@ def test_a_plan_for_an_audit():
     fresh = plan.samples - training_size(plan.samples)
     # By hand, from √n·(p − e·q) = 1.645·√(e(p + q)) + 1.282·√(p(1 − p) + e²q(1 − q)).
     p, q = plan.event
-    bar = 1.6449 * math.sqrt(math.e * (p + q)) + 1.2816 * math.sqrt(p * (1 - p) + math.e**2 * q * (1 - q))
+    bar = 1.6449 * math.sqrt(math.e * (p + q)) + 1.2816 * math.sqrt(
+        p * (1 - p) + math.e**2 * q * (1 - q)
+    )
     assert fresh == pytest.approx((bar / (p - math.e * q)) ** 2, abs=2)
 
 
@@ -107,7 +116,12 @@ def test_closer_truths_more_power_and_rarer_events_cost_more():
 
 @pytest.mark.parametrize(
     ("claim", "truth"),
-    [(em.ApproxDP(1, 1e-3), 2.0), (em.RenyiDP(2, 0.5), 1.0), (em.GaussianDP(1), 1.5), (em.ZCDP(0.1), 0.3)],
+    [
+        (em.ApproxDP(1, 1e-3), 2.0),
+        (em.RenyiDP(2, 0.5), 1.0),
+        (em.GaussianDP(1), 1.5),
+        (em.ZCDP(0.1), 0.3),
+    ],
 )
 def test_other_notions(claim, truth):
     plan = em.plan(claim=claim, truth=truth)

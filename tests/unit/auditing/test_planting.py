@@ -8,7 +8,14 @@ from scipy.stats import norm
 
 import epsilometer as em
 from epsilometer.auditing.judge import subsample_for_rehearsal
-from epsilometer.auditing.planting import EventPlant, LinePlant, Soil, _greatest_value, _normal_shift, _shares_of
+from epsilometer.auditing.planting import (
+    EventPlant,
+    LinePlant,
+    Soil,
+    _greatest_value,
+    _normal_shift,
+    _shares_of,
+)
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.outputs import Numbers, read_outputs
 
@@ -51,7 +58,9 @@ def test_randomized_response_is_planted_as_it_is():
 def test_a_value_that_no_share_reaches_is_not_planted():
     assert _shares_of(em.ApproxDP(1.0, 0.3), 0.1) is None
     assert EventPlant(np.arange(100) < 10).pair(em.ApproxDP(1.0, 0.3)) is None
-    assert LinePlant(np.arange(100), np.arange(0)).pair(em.TradeOffDP(lambda error: 0.0, 0.5)) is None
+    assert (
+        LinePlant(np.arange(100), np.arange(0)).pair(em.TradeOffDP(lambda error: 0.0, 0.5)) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,26 +100,39 @@ def test_sharpened_names_have_just_the_value_of_the_claim(claim, rng):
     left, right = list("a" * 400 + "b" * 350 + "c" * 250), list("a" * 330 + "b" * 330 + "c" * 340)
     (plant,) = planted_in(read_outputs(left), read_outputs(right)).sharpened()
     draw = plant.pair(claim.with_value(0.3 * claim.value))
-    shares = [np.bincount(plant.names[draw(side, 1_000_000, rng)], minlength=3) / 1_000_000 for side in (0, 1)]
-    assert _greatest_value(claim, np.array(shares)) == pytest.approx(0.3 * claim.value, rel=0.08, abs=2e-3)
+    shares = [
+        np.bincount(plant.names[draw(side, 1_000_000, rng)], minlength=3) / 1_000_000
+        for side in (0, 1)
+    ]
+    assert _greatest_value(claim, np.array(shares)) == pytest.approx(
+        0.3 * claim.value, rel=0.08, abs=2e-3
+    )
 
 
 def test_a_randomized_response_is_sharpened_into_another():
     seen = [list("a" * 500 + "b" * 250 + "c" * 250), list("b" * 500 + "a" * 250 + "c" * 250)]
     (plant,) = planted_in(*map(read_outputs, seen)).sharpened()
     p, q = plant._sharpened(2.0)
-    assert math.log(p[0] / q[0]) == pytest.approx(2 * math.log(plant.shares[0, 0] / plant.shares[1, 0]))
-    assert 1.9 * math.log(2) < math.log(p[0] / q[0]) < 2 * math.log(2)  # the sides were drawn together a little
+    assert math.log(p[0] / q[0]) == pytest.approx(
+        2 * math.log(plant.shares[0, 0] / plant.shares[1, 0])
+    )
+    assert (
+        1.9 * math.log(2) < math.log(p[0] / q[0]) < 2 * math.log(2)
+    )  # the sides were drawn together a little
     assert plant.pair(em.PureDP(10.0)) is None
 
 
-@pytest.mark.parametrize("values", [["yes", "no"], [0.1 * k for k in range(50)], [("a", "b"), ("b", "c"), ("c", "c")]])
+@pytest.mark.parametrize(
+    "values", [["yes", "no"], [0.1 * k for k in range(50)], [("a", "b"), ("b", "c"), ("c", "c")]]
+)
 def test_what_is_not_one_of_several_names_is_not_sharpened(values):
     assert soil_of(values).sharpened() == []
 
 
 def test_single_numbers_move_and_all_others_stay(rng):
-    floats = np.concatenate([[np.nan, np.inf, -np.inf], np.full(20, 0.25), np.linspace(1.0, 2.0, 77)])
+    floats = np.concatenate(
+        [[np.nan, np.inf, -np.inf], np.full(20, 0.25), np.linspace(1.0, 2.0, 77)]
+    )
     values = [(float(x), int(1000 * i), i % 2 == 0, "ab"[i % 2]) for i, x in enumerate(floats)]
     soil = Soil(read_outputs(values))
     drawn = soil.ready()(np.repeat(np.arange(100), 50), rng)
@@ -121,7 +143,9 @@ def test_single_numbers_move_and_all_others_stay(rng):
     assert (number.values[150:1150] == 0.25).all()
     moved = number.values[1150:]
     assert len(np.unique(moved)) > 0.95 * len(moved)
-    assert np.abs(moved - np.repeat(floats[23:], 50)).max() <= 0.5 / 76 + 0.4  # the lowest has 0.25 as its neighbour
+    assert (
+        np.abs(moved - np.repeat(floats[23:], 50)).max() <= 0.5 / 76 + 0.4
+    )  # the lowest has 0.25 as its neighbour
     assert moved.min() > 0.25
     assert moved.max() <= 2.0
     assert whole.values.dtype == np.int64
@@ -143,7 +167,10 @@ def test_single_numbers_move_and_all_others_stay(rng):
         ([None if k % 3 else "a" for k in range(60)], [EventPlant]),
         ([None if k % 10 == 0 else 0.1 * k for k in range(60)], [EventPlant, LinePlant]),
         (["always"] * 30, []),
-        ([("ab"[k == 5], 0.1 * k) for k in range(200)], [LinePlant]),  # a name that next to nobody has is left out
+        (
+            [("ab"[k == 5], 0.1 * k) for k in range(200)],
+            [LinePlant],
+        ),  # a name that next to nobody has is left out
     ],
 )
 def test_what_is_planted_goes_by_the_outputs(values, kinds):

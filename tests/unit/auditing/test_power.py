@@ -47,7 +47,10 @@ def test_an_audit_does_not_rehearse_before_it_is_asked(representation, monkeypat
     asked = []
     monkeypatch.setattr(Rehearsal, "detectable", lambda self: asked.append(1) or 1.5)
     recorded = rng.permuted(NUMBERS, axis=1)
-    results = [audit(representation=representation), em.compare(*recorded, PURE, seed=0, representation=representation)]
+    results = [
+        audit(representation=representation),
+        em.compare(*recorded, PURE, seed=0, representation=representation),
+    ]
     assert not asked
     assert [result.detectable for result in results] == [1.5, 1.5]
     assert len(asked) == 2
@@ -94,7 +97,9 @@ def test_a_run_that_could_hardly_have_refuted_anything():
 
 def test_not_told_where_it_cannot_be():
     pairs = [em.Pair(0, 1), em.Pair(0, 0.5)]
-    finder = em.finders.Random(em.domains.Number(0, 1), relation="replace", trials=2, samples=200, seed=0)
+    finder = em.finders.Random(
+        em.domains.Number(0, 1), relation="replace", trials=2, samples=200, seed=0
+    )
     untold = [
         em.audit(LAPLACE, pairs, em.PureDP(1.0), samples=2000, seed=0),
         em.audit(LAPLACE, finder, em.PureDP(2.0), samples=1000, seed=0),
@@ -114,14 +119,20 @@ def test_not_told_where_it_cannot_be():
 
 def rehearsal(n, values=NUMBERS, event=None):
     rows = subsample_for_rehearsal(*map(read_outputs, values))
-    return Rehearsal(Task(PURE, (n, n), 0.05), find_method("events", None), (n // 2, n // 2), rows, event, seed=1)
+    return Rehearsal(
+        Task(PURE, (n, n), 0.05), find_method("events", None), (n // 2, n // 2), rows, event, seed=1
+    )
 
 
 def among(letters):
-    return lambda outputs: np.isin(outputs.blocks[0].columns[0].codes, ["abcde".index(each) for each in letters])
+    return lambda outputs: np.isin(
+        outputs.blocks[0].columns[0].codes, ["abcde".index(each) for each in letters]
+    )
 
 
-@pytest.mark.parametrize("claim", [PURE, em.ApproxDP(1.0, 1e-3), em.ApproxDP(0.3, 0.1), em.GaussianDP(0.5)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [PURE, em.ApproxDP(1.0, 1e-3), em.ApproxDP(0.3, 0.1), em.GaussianDP(0.5)], ids=str
+)
 def test_whether_a_claim_is_refuted_is_what_the_certificate_says(claim):
     task = Task(claim, (100, 75), 0.05)
     event = find_method("events", None).propose(*map(read_outputs, NUMBERS), task).event
@@ -131,7 +142,9 @@ def test_whether_a_claim_is_refuted_is_what_the_certificate_says(claim):
         for left, right in itertools.product((0, 2, 20, 85, 100), (0, 10, 38, 75)):
             counts = Counts(left, 100), Counts(right, 75)
             bound = proposal.certify(*counts, PAIR, 0.05).lower_bound
-            if abs(bound - claim.value) > 0.03:  # the bound is a little below the last value that is refuted
+            if (
+                abs(bound - claim.value) > 0.03
+            ):  # the bound is a little below the last value that is refuted
                 assert refutes_claim(proposal, *counts, task) == (bound > claim.value)
                 said.add(bound > claim.value)
     assert said == {False, True}

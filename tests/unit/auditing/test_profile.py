@@ -47,7 +47,13 @@ def test_file_and_back(gaussian):
     again = em.Profile.from_json(text)
     assert again.to_dict() == gaussian.to_dict()
     assert json.loads(text)["epsilon"]["0.01"] == gaussian.epsilon(0.01)
-    for wrong in ("[]", "{}", '{"kind": "profile"}', '{"kind": "profile", "schema_version": 1}', "no json"):
+    for wrong in (
+        "[]",
+        "{}",
+        '{"kind": "profile"}',
+        '{"kind": "profile", "schema_version": 1}',
+        "no json",
+    ):
         with pytest.raises(em.InputError):
             em.Profile.from_json(wrong)
 
@@ -56,7 +62,9 @@ def test_same_seed_same_profile(gaussian):
     assert em.profile(em.zoo.gaussian(), samples=30_000, seed=5).band == gaussian.band
 
 
-@pytest.mark.parametrize("name", ["svt5", "svt3", "report_noisy_max", "clamped_laplace", "laplace_vector"])
+@pytest.mark.parametrize(
+    "name", ["svt5", "svt3", "report_noisy_max", "clamped_laplace", "laplace_vector"]
+)
 def test_outputs_of_every_kind(name):
     entry = em.zoo.find(name)
     profile = em.profile(entry, samples=8000, seed=1)
@@ -89,7 +97,9 @@ def test_picture(gaussian, tmp_path):
         def get_epsilon_for_delta(self, delta):
             return em.GaussianDP(1.0).epsilon(delta)
 
-    assert profile_curves(gaussian, (), Distribution()).exact_epsilons == pytest.approx(data.exact_epsilons, abs=1e-6)
+    assert profile_curves(gaussian, (), Distribution()).exact_epsilons == pytest.approx(
+        data.exact_epsilons, abs=1e-6
+    )
     with pytest.raises(em.InputError, match="must end in"):
         gaussian.plot(tmp_path / "profile.doc")
     with pytest.raises(em.InputError, match="exact="):

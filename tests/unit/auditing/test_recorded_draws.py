@@ -69,7 +69,9 @@ def audited(path, **more):
 
 def replayed(result, path, **more):
     how = {"samples": MORE, "seed": 1, **more}
-    return em.replay(em.AuditResult.from_json(result.to_json()), em.from_recording(path, pair=PAIR), **how)
+    return em.replay(
+        em.AuditResult.from_json(result.to_json()), em.from_recording(path, pair=PAIR), **how
+    )
 
 
 def proved(result):
@@ -81,7 +83,11 @@ def proved(result):
 def test_a_result_says_which_rows_chose_and_which_proved(rng):
     result = audited(write("npz", *shifted(rng, 400)))
     for entry in result.settings["recording"]["draws"]:
-        assert (entry["chose"], entry["proved"], entry["rows"]) == ([[0, 60]], [[60, 200]], [[0, 200]])
+        assert (entry["chose"], entry["proved"], entry["rows"]) == (
+            [[0, 60]],
+            [[60, 200]],
+            [[0, 200]],
+        )
     again = em.AuditResult.from_json(result.to_json())
     assert again.settings["recording"] == json.loads(json.dumps(result.settings["recording"]))
 
@@ -97,7 +103,10 @@ def test_a_replay_counts_the_rows_behind(rng):
     path = write("npz", left, right)
     again = replayed(audited(path), path)
     assert proved(again) == [[(200, 260)]] * 2
-    hits = [int(again.witness.event.contains(read_outputs(some[200:260])).sum()) for some in (left, right)]
+    hits = [
+        int(again.witness.event.contains(read_outputs(some[200:260])).sum())
+        for some in (left, right)
+    ]
     assert [counts.hits for counts in again.witness.counts] == hits
 
 
@@ -113,20 +122,30 @@ def test_in_another_format(draw, first, then, rng):
 
 @pytest.mark.parametrize(
     ("draw", "kind"),
-    [*((draw, "jsonl") for draw in KINDS), *((draw, "npz") for draw in KINDS if draw is not named)],  # no words
+    [
+        *((draw, "jsonl") for draw in KINDS),
+        *((draw, "npz") for draw in KINDS if draw is not named),
+    ],  # no words
 )
 def test_what_an_audit_recorded_is_recognised(draw, kind, rng):
     def mechanism(x, n, rng):
         return draw(rng, n)[x]
 
-    result = em.audit(em.from_batch(mechanism), PAIR, CLAIM, samples=USED, seed=0, record=f"kept.{kind}")
-    with pytest.raises(em.InputError, match=r"200 of which the audit has used, so that 0 are left; samples=60"):
+    result = em.audit(
+        em.from_batch(mechanism), PAIR, CLAIM, samples=USED, seed=0, record=f"kept.{kind}"
+    )
+    with pytest.raises(
+        em.InputError, match=r"200 of which the audit has used, so that 0 are left; samples=60"
+    ):
         replayed(result, f"kept.{kind}")
     # As another program would write them.
     sides = [em.from_recording(f"kept.{kind}").sides[side].outputs() for side in (0, 1)]
     values = [some.blocks[0].columns[0] for some in sides]
     if draw is not named:
-        plain = [np.concatenate([column.values, draw(rng, MORE)[side]]) for side, column in enumerate(values)]
+        plain = [
+            np.concatenate([column.values, draw(rng, MORE)[side]])
+            for side, column in enumerate(values)
+        ]
         assert proved(replayed(result, write("csv", *plain))) == [[(200, 260)]] * 2
 
 
@@ -137,7 +156,9 @@ def test_a_copy_and_an_appended_file(rng):
     with pytest.raises(em.InputError, match="so that 0 are left"):
         replayed(result, "copy.csv")
     with open("copy.csv", "a", encoding="utf-8") as file:
-        file.writelines(f"left,{a}\nright,{b}\n" for a, b in zip(left[200:], right[200:], strict=True))
+        file.writelines(
+            f"left,{a}\nright,{b}\n" for a, b in zip(left[200:], right[200:], strict=True)
+        )
     assert proved(replayed(result, "copy.csv")) == [[(200, 260)]] * 2
 
 
@@ -151,12 +172,17 @@ def test_parts_of_what_was_used(rng):
     left, right = shifted(rng, 400)
     fresh = shifted(rng, 100)
     result = audited(write("npz", left, right))
-    with pytest.raises(em.InputError, match="has 150 outputs of the left input, 150 of which the audit has used"):
+    with pytest.raises(
+        em.InputError, match="has 150 outputs of the left input, 150 of which the audit has used"
+    ):
         replayed(result, write("csv", left[:150], right[:150]))
     # Whoever skips the rows that chose has still those that proved.
     assert proved(replayed(result, write("csv", left[60:], right[60:]))) == [[(140, 200)]] * 2
     # Fresh rows in front, and a second file behind.
-    both = [np.concatenate([new, old[:USED], new[:20]]) for new, old in zip(fresh, (left, right), strict=True)]
+    both = [
+        np.concatenate([new, old[:USED], new[:20]])
+        for new, old in zip(fresh, (left, right), strict=True)
+    ]
     again = replayed(result, write("csv", *both), samples=120)
     assert proved(again) == [[(0, 100), (300, 320)]] * 2
 
@@ -185,7 +211,9 @@ def test_outputs_that_are_all_alike(rng):
         return np.full(n, x)
 
     for seed in (1, 2):
-        result = em.audit(em.from_batch(constant), PAIR, CLAIM, samples=USED, seed=seed, record=f"{seed}.jsonl")
+        result = em.audit(
+            em.from_batch(constant), PAIR, CLAIM, samples=USED, seed=seed, record=f"{seed}.jsonl"
+        )
     assert proved(replayed(result, "1.jsonl")) == [[(0, 60)]] * 2
     with pytest.raises(em.InputError, match="so that 0 are left"):
         replayed(result, "2.jsonl")
@@ -199,7 +227,9 @@ def test_replays_of_replays(rng):
         assert proved(result) == [[(start, start + 60)]] * 2
     with pytest.raises(em.InputError, match=r"so that 20 are left; .*give samples=20 or"):
         replayed(result, path)
-    live = em.replay(result, em.from_batch(lambda x, n, rng: rng.normal(x, size=n)), samples=USED, seed=5)
+    live = em.replay(
+        result, em.from_batch(lambda x, n, rng: rng.normal(x, size=n)), samples=USED, seed=5
+    )
     assert "draws" not in live.settings["recording"]
     with pytest.raises(em.InputError, match="so that 20 are left"):
         replayed(live, path)
@@ -210,7 +240,9 @@ def test_several_pairs(rng):
         return rng.normal(x, size=n)
 
     pairs = [em.Pair(0, 1), em.Pair(0, 2)]
-    result = em.audit(em.from_batch(mechanism), pairs, CLAIM, samples=2000, seed=0, record="kept.jsonl")
+    result = em.audit(
+        em.from_batch(mechanism), pairs, CLAIM, samples=2000, seed=0, record="kept.jsonl"
+    )
     assert len(result.settings["recording"]["draws"]) == 3
     with pytest.raises(em.InputError, match="so that 0 are left"):
         em.replay(result, em.from_recording("kept.jsonl"), samples=MORE, seed=1)
@@ -227,7 +259,10 @@ def test_a_recording_with_the_seed_of_an_audit_that_recorded_nothing():
     assert "recording" not in result.settings
     once = em.replay(result, source, samples=USED, seed=8)
     for some in (result, once, em.replay(once, source, samples=USED, seed=9)):
-        with pytest.raises(em.InputError, match=r"was drawn with seed=3, with which the audit has used the same draws"):
+        with pytest.raises(
+            em.InputError,
+            match=r"was drawn with seed=3, with which the audit has used the same draws",
+        ):
             replayed(some, "3.jsonl")
         assert proved(replayed(some, "0.jsonl")) == [[(0, 60)]] * 2
 
@@ -237,7 +272,9 @@ def test_a_mechanism_without_seed_draws_afresh(rng):
         return rng.normal(x, size=n)
 
     for name in ("first", "second"):
-        result = em.audit(em.from_batch(mechanism), PAIR, CLAIM, samples=USED, seed=0, record=f"{name}.jsonl")
+        result = em.audit(
+            em.from_batch(mechanism), PAIR, CLAIM, samples=USED, seed=0, record=f"{name}.jsonl"
+        )
     assert proved(replayed(result, "first.jsonl")) == [[(0, 60)]] * 2
     with pytest.raises(em.InputError, match="so that 0 are left"):
         replayed(result, "second.jsonl")
@@ -277,12 +314,19 @@ def test_features_do_not_matter(rng):
     def positive(output):
         return output > 0.5
 
-    result = em.audit(em.from_recording(path, pair=PAIR, features=positive), claim=CLAIM, samples=USED, seed=0)
+    result = em.audit(
+        em.from_recording(path, pair=PAIR, features=positive), claim=CLAIM, samples=USED, seed=0
+    )
     other = em.audit(em.from_recording(path, pair=PAIR), claim=CLAIM, samples=USED, seed=0)
     keys = ("digest", "marks")
-    both = [[[each[key] for key in keys] for each in some.settings["recording"]["draws"]] for some in (result, other)]
+    both = [
+        [[each[key] for key in keys] for each in some.settings["recording"]["draws"]]
+        for some in (result, other)
+    ]
     assert both[0] == both[1]
-    again = em.replay(result, em.from_recording(path, pair=PAIR, features=positive), samples=MORE, seed=1)
+    again = em.replay(
+        result, em.from_recording(path, pair=PAIR, features=positive), samples=MORE, seed=1
+    )
     assert proved(again) == [[(200, 260)]] * 2
 
 
@@ -291,7 +335,9 @@ def test_several_runs_as_one_output(rng):
     twice = em.repeated(em.from_recording(path, pair=PAIR), 2)
     result = em.audit(twice, PAIR, CLAIM, samples=100, seed=0)
     assert [each["rows"] for each in result.settings["recording"]["draws"]] == [[[0, 200]]] * 2
-    again = em.replay(result, em.repeated(em.from_recording(path, pair=PAIR), 2), samples=50, seed=1)
+    again = em.replay(
+        result, em.repeated(em.from_recording(path, pair=PAIR), 2), samples=50, seed=1
+    )
     assert proved(again) == [[(200, 300)]] * 2
     with pytest.raises(em.InputError, match="200 are left; samples=202"):
         em.replay(result, twice, samples=101, seed=1)
@@ -311,7 +357,10 @@ def test_a_recording_of_a_recording(rng):
 def test_profiles_and_measurements_note_them_too(rng):
     path = write("npz", *shifted(rng, 400))
     recording = em.from_recording(path, pair=PAIR)
-    for result in (em.profile(recording, samples=USED, seed=0), em.measure(recording, samples=USED, seed=0)):
+    for result in (
+        em.profile(recording, samples=USED, seed=0),
+        em.measure(recording, samples=USED, seed=0),
+    ):
         assert [each["rows"] for each in result.settings["recording"]["draws"]] == [[[0, 200]]] * 2
 
 
@@ -321,7 +370,12 @@ def test_results_of_earlier_versions(rng):
     stored = em.compare(left, right, CLAIM, seed=0).to_dict()
     del stored["settings"]["recording"]
     with pytest.raises(em.InputError, match="does not say which of them it used"):
-        em.replay(em.AuditResult.from_dict(stored), em.from_recording(path, pair=PAIR), pair=PAIR, samples=MORE)
+        em.replay(
+            em.AuditResult.from_dict(stored),
+            em.from_recording(path, pair=PAIR),
+            pair=PAIR,
+            samples=MORE,
+        )
     live = em.from_batch(lambda x, n, rng: rng.normal(x, size=n))
     em.replay(em.AuditResult.from_dict(stored), live, pair=PAIR, samples=MORE, seed=0)
 
@@ -358,13 +412,26 @@ def test_on_the_command_line(rng, capsys):
     write("npz", *shifted(rng, 400))
     assert (
         main(
-            ["audit", "recording:draws.npz", "--epsilon", "0.1", "--samples", "200", "--seed", "0", "--json", "r.json"]
+            [
+                "audit",
+                "recording:draws.npz",
+                "--epsilon",
+                "0.1",
+                "--samples",
+                "200",
+                "--seed",
+                "0",
+                "--json",
+                "r.json",
+            ]
         )
         == 1
     )
     with open("r.json", encoding="utf-8") as file:
         stored = json.load(file)
-    stored["witness"]["pair"] = stored["findings"][0]["witness"]["pair"] = em.inputs.pairs.pair_to_dict(PAIR)
+    stored["witness"]["pair"] = stored["findings"][0]["witness"]["pair"] = (
+        em.inputs.pairs.pair_to_dict(PAIR)
+    )
     with open("r.json", "w", encoding="utf-8") as file:
         json.dump(stored, file)
     capsys.readouterr()

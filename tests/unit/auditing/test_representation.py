@@ -32,7 +32,16 @@ def test_the_four_share_their_keywords():
     ours = {name: set(inspect.signature(getattr(em, name)).parameters) for name in names}
     assert ours["audit"] - ours["measure"] == {"claim"}
     assert ours["audit"] - ours["profile"] == {"claim", "method", "options", "stop_early"}
-    running = {"mechanism", "inputs", "samples", "jobs", "engine", "progress", "checkpoint", "record"}
+    running = {
+        "mechanism",
+        "inputs",
+        "samples",
+        "jobs",
+        "engine",
+        "progress",
+        "checkpoint",
+        "record",
+    }
     assert ours["audit"] - ours["compare"] == running | {"stop_early", "max_seconds"}
 
 
@@ -73,9 +82,15 @@ def test_bits_of_everything_that_can_be_compared(tmp_path, kind):
     if kind == "list":
         left, right = left.tolist(), right.tolist()
     elif kind == "float32":
-        left, right = right[::-1].copy(), right.astype(np.float32)  # the same values; only the width differs
+        left, right = (
+            right[::-1].copy(),
+            right.astype(np.float32),
+        )  # the same values; only the width differs
     else:
-        left, right = (_stored(tmp_path / f"{number}.{kind}", side) for number, side in enumerate((left, right)))
+        left, right = (
+            _stored(tmp_path / f"{number}.{kind}", side)
+            for number, side in enumerate((left, right))
+        )
     assert em.compare(left, right, em.PureDP(1.0), seed=0, representation="bits").is_refuted
     assert not em.compare(left, right, em.PureDP(1.0), seed=0).is_refuted
 
@@ -102,7 +117,9 @@ def test_views_go_with_the_methods_that_have_them():
 
 
 def test_measure_may_stop_when_time_is_up():
-    found = em.measure(MECHANISM, PAIR, em.PureDP, samples=2000, seed=0, stop_early=True, max_seconds=60.0)
+    found = em.measure(
+        MECHANISM, PAIR, em.PureDP, samples=2000, seed=0, stop_early=True, max_seconds=60.0
+    )
     assert found.verdict is None
     assert found.findings[0].method == "sequential"
 
@@ -114,7 +131,10 @@ def test_a_distance_scales_what_is_claimed_and_is_noted():
     assert not em.compare(left, right, em.PureDP(1.0), seed=0, distance=2).is_refuted
     far = em.from_batch(lambda x, n, rng: 2 * x + rng.laplace(size=n))
     near, group = (em.profile(far, PAIR, samples=4000, seed=0, distance=k) for k in (1, 2))
-    assert [each.check("eps=1").verdict.name for each in (near, group)] == ["REFUTED", "NOT_REFUTED"]
+    assert [each.check("eps=1").verdict.name for each in (near, group)] == [
+        "REFUTED",
+        "NOT_REFUTED",
+    ]
     measured = em.measure(far, PAIR, em.PureDP, samples=4000, seed=0, distance=2)
     assert measured.settings["distance"] == 2
     with pytest.raises(em.InputError, match="distance"):

@@ -11,17 +11,29 @@ import epsilometer as em
 
 NUMBERS = em.domains.Records(em.domains.Number(0, 1), size=(0, 6))
 NAMES = em.domains.Records(em.domains.Category(["a", "b", "c"]), size=(0, 4))
-ROWS = em.domains.Table({"uid": em.domains.Integer(1, 3), "x": em.domains.Number(0, 1)}, rows=(0, 6), user="uid")
+ROWS = em.domains.Table(
+    {"uid": em.domains.Integer(1, 3), "x": em.domains.Number(0, 1)}, rows=(0, 6), user="uid"
+)
 
 
-def search(mechanism, domain=NUMBERS, relation="add-remove", claim=1.0, seed=0, samples=2000, **settings):
+def search(
+    mechanism, domain=NUMBERS, relation="add-remove", claim=1.0, seed=0, samples=2000, **settings
+):
     """With few trials and draws: these are quick tests of large leaks."""
-    finder = em.finders.Search(domain, relation, trials=settings.pop("trials", 128), samples=500, **settings)
-    return em.audit(mechanism, finder, em.PureDP(claim), samples=samples, seed=seed, confidence=0.99)
+    finder = em.finders.Search(
+        domain, relation, trials=settings.pop("trials", 128), samples=500, **settings
+    )
+    return em.audit(
+        mechanism, finder, em.PureDP(claim), samples=samples, seed=seed, confidence=0.99
+    )
 
 
 def plain(result):
-    return {key: value for key, value in result.to_dict().items() if key not in ("seconds", "environment", "date")}
+    return {
+        key: value
+        for key, value in result.to_dict().items()
+        if key not in ("seconds", "environment", "date")
+    }
 
 
 def clipped(value):
@@ -85,9 +97,12 @@ def test_a_right_function_is_not_refuted_and_the_families_are_listed():
     tried = result.findings[0].details["tried"]
     assert result.verdict is em.Verdict.NOT_REFUTED
     assert 0.0 < result.lower_bound <= 1.0
-    assert {"typical data", "edges of the range", "beyond: NaN", "smallest and largest sizes"} <= tried[
-        "families"
-    ].keys()
+    assert {
+        "typical data",
+        "edges of the range",
+        "beyond: NaN",
+        "smallest and largest sizes",
+    } <= tried["families"].keys()
     assert tried["coupled"] == tried["looks"] == 128
     assert json.loads(json.dumps(tried)) == tried
 
@@ -95,7 +110,10 @@ def test_a_right_function_is_not_refuted_and_the_families_are_listed():
 def test_the_domain_itself_is_looked_at_when_beyond_leaks_more():
     domain = em.domains.Records(em.domains.Boolean(), size=(1, 1))
     for seed in range(6):
-        flip = lambda data, rng: (data[0] is True) ^ (rng.random() < 0.3) if data[0] is not None else 9  # noqa: E731
+
+        def flip(data, rng):
+            return (data[0] is True) ^ (rng.random() < 0.3) if data[0] is not None else 9
+
         result = search(flip, domain, "replace", trials=32, samples=200, seed=seed)
         assert result.witness.pair.within
 
@@ -137,7 +155,10 @@ def test_a_function_that_takes_nothing_says_so():
 
 def test_same_seed_same_answer_with_workers_and_after_an_interruption(tmp_path):
     def nan_survives(data, rng):  # one that workers can be sent
-        return sum(value if value != value else min(max(value or 0.0, 0.0), 1.0) for value in data) + rng.laplace()
+        return (
+            sum(value if value != value else min(max(value or 0.0, 0.0), 1.0) for value in data)
+            + rng.laplace()
+        )
 
     whole = search(nan_survives, beyond=True)
     assert plain(search(nan_survives, beyond=True)) == plain(whole)
@@ -148,7 +169,14 @@ def test_same_seed_same_answer_with_workers_and_after_an_interruption(tmp_path):
     assert spread.samples_used == whole.samples_used
     path = tmp_path / "search.checkpoint"
     with pytest.raises(KeyboardInterrupt):
-        em.audit(nan_survives, finder, em.PureDP(1.0), checkpoint=path, progress=Interrupting(2000), **settings)
+        em.audit(
+            nan_survives,
+            finder,
+            em.PureDP(1.0),
+            checkpoint=path,
+            progress=Interrupting(2000),
+            **settings,
+        )
     resumed = em.audit(nan_survives, finder, em.PureDP(1.0), checkpoint=path, **settings)
     assert resumed.to_dict()["findings"] == whole.to_dict()["findings"]
     assert resumed.samples_used == whole.samples_used
@@ -178,7 +206,9 @@ def test_time_ends_the_looks():
 
 def test_measuring_finds_the_largest_bound():
     finder = em.finders.Search(NUMBERS, "replace", trials=96, samples=500)
-    result = em.measure(lambda data, rng: 2.0 * sum(data) + rng.laplace(), finder, em.PureDP, samples=4000, seed=0)
+    result = em.measure(
+        lambda data, rng: 2.0 * sum(data) + rng.laplace(), finder, em.PureDP, samples=4000, seed=0
+    )
     assert result.verdict is None
     assert 1.2 < result.lower_bound <= 2.0
 
@@ -186,7 +216,13 @@ def test_measuring_finds_the_largest_bound():
 def test_neighbours_of_ones_own_data():
     rows = [{"age": 30, "ill": True}, {"age": 41, "ill": False}, {"age": 55, "ill": True}]
     finder = em.around(rows, relation="replace", trials=64, samples=500)
-    leak = em.audit(lambda data, rng: max(row["age"] for row in data), finder, em.PureDP(1.0), samples=500, seed=0)
+    leak = em.audit(
+        lambda data, rng: max(row["age"] for row in data),
+        finder,
+        em.PureDP(1.0),
+        samples=500,
+        seed=0,
+    )
     assert leak.is_refuted
     pair = leak.witness.pair
     assert pair.left == rows
@@ -202,7 +238,9 @@ def test_neighbours_of_ones_own_data():
 
 def test_strategies_drive_a_search():
     st = pytest.importorskip("hypothesis.strategies")
-    domain = em.domains.from_strategy(st.lists(st.sampled_from([0.0, 0.5, math.nan]), max_size=4), examples=100, seed=1)
+    domain = em.domains.from_strategy(
+        st.lists(st.sampled_from([0.0, 0.5, math.nan]), max_size=4), examples=100, seed=1
+    )
     result = search(nan_survives, domain, trials=200)
     assert result.is_refuted
     assert result.witness.pair.within

@@ -123,7 +123,9 @@ def test_certificates_pay_shares_that_sum_to_the_whole():
     assert paid[:-1] == [pytest.approx(0.2 * 6 / (math.pi * t) ** 2) for t in range(1, len(paid))]
     assert sum(paid) == pytest.approx(0.2)
     assert len(result.findings) == len(paid)
-    assert sorted(1.0 - finding.confidence for finding in result.findings) == pytest.approx(sorted(paid))
+    assert sorted(1.0 - finding.confidence for finding in result.findings) == pytest.approx(
+        sorted(paid)
+    )
     assert result.lower_bound == max(finding.lower_bound for finding in result.findings)
 
 
@@ -156,13 +158,17 @@ def test_measuring_certifies_once():
 
 
 @pytest.mark.parametrize(
-    "claim", [em.ApproxDP(0.5, 0.01), em.RenyiDP(2.0, 0.05), em.ZCDP(0.02), em.GaussianDP(0.2)], ids=str
+    "claim",
+    [em.ApproxDP(0.5, 0.01), em.RenyiDP(2.0, 0.05), em.ZCDP(0.02), em.GaussianDP(0.2)],
+    ids=str,
 )
 def test_every_notion_can_be_searched(claim):
     assert search(claim=claim).is_refuted
 
 
-@pytest.mark.parametrize("method", ["profile", "local", "hockey-stick", "mmd", "poisson-histogram", "bits"])
+@pytest.mark.parametrize(
+    "method", ["profile", "local", "hockey-stick", "mmd", "poisson-histogram", "bits"]
+)
 def test_every_method_can_search(method):
     finder = em.finders.Random(VECTOR, trials=10, samples=1000)
     result = em.audit(MECHANISM, finder, "eps=0.1", samples=4000, seed=0, method=method)
@@ -172,7 +178,9 @@ def test_every_method_can_search(method):
 
 def test_a_zoo_entry_brings_its_claim():
     entry = em.zoo.dp_mean(size=3)
-    result = em.audit(entry, em.finders.Random(VECTOR, trials=10, samples=1000), samples=4000, seed=0)
+    result = em.audit(
+        entry, em.finders.Random(VECTOR, trials=10, samples=1000), samples=4000, seed=0
+    )
     assert result.claim == entry.claim
     assert result.is_refuted
 
@@ -228,7 +236,9 @@ def test_a_failure_in_a_certificate_costs_its_share():
 
     def failing_later(dataset, n, rng):
         drawn["calls"] += 1
-        if drawn["calls"] == 65:  # the first draws of the first certificate: exploring takes 32 blocks of each side
+        if (
+            drawn["calls"] == 65
+        ):  # the first draws of the first certificate: exploring takes 32 blocks of each side
             raise ValueError("out of order")
         return rng.random(n) < dataset
 
@@ -250,7 +260,9 @@ def test_certificates_do_not_share_their_health_checks():
     """Outputs of the input 0.0 repeat as a matter of course; those of the next pair do not."""
     settings = open_settings(AuditConfig(samples=1000, seed=0, method="events"))
     sampler = Sampler(em.from_batch(toss), 0)
-    run = AuditRun([], Question(em.PureDP(0.1), judged=True), settings, sampler, ErrorBudget(0.05), 0.0)
+    run = AuditRun(
+        [], Question(em.PureDP(0.1), judged=True), settings, sampler, ErrorBudget(0.05), 0.0
+    )
     search = SearchRun(run, em.finders.Random(COINS, samples=200))
     for number, pair in enumerate([em.Pair(0.0, 0.5), em.Pair(0.5, 0.25)]):
         run.pairs.append(pair)
@@ -272,7 +284,9 @@ def test_recordings_hold_only_their_own_pairs(tmp_path):
 
 def test_all_draws_of_a_search_can_be_kept(tmp_path):
     finder = em.finders.Random(em.domains.Number(0, 1), trials=3, samples=100)
-    result = em.audit(MECHANISM, finder, "eps=9", samples=200, seed=0, record=tmp_path / "draws.jsonl")
+    result = em.audit(
+        MECHANISM, finder, "eps=9", samples=200, seed=0, record=tmp_path / "draws.jsonl"
+    )
     kept = em.from_recording(tmp_path / "draws.jsonl")
     assert sum(len(side.outputs()) for side in kept.sides) == sum(result.samples_used)
 
@@ -290,7 +304,9 @@ def test_an_interrupted_search_goes_on(tmp_path):
 
     def audit(function):
         mechanism = em.from_batch(function, name="sum")
-        return em.audit(mechanism, finder, "eps=9", samples=400, seed=0, checkpoint=tmp_path / "search.journal")
+        return em.audit(
+            mechanism, finder, "eps=9", samples=400, seed=0, checkpoint=tmp_path / "search.journal"
+        )
 
     with pytest.raises(KeyboardInterrupt):
         audit(interrupted)
@@ -349,7 +365,8 @@ def test_anybodys_finder():
 
 
 @pytest.mark.parametrize(
-    ("predicted", "score"), [(0.0, 0.0), (-3.5, -3.5), (math.nan, None), (-math.inf, None), (math.inf, 1e6)]
+    ("predicted", "score"),
+    [(0.0, 0.0), (-3.5, -3.5), (math.nan, None), (-math.inf, None), (math.inf, 1e6)],
 )
 def test_what_a_finder_is_told(predicted, score):
     assert as_score(predicted) == score

@@ -16,7 +16,11 @@ def half_noise(dataset, n, rng):
 
 
 def decisions(result):
-    return result.findings[0].details["bound_over_time"], result.findings[0].details["wealth"], result.verdict
+    return (
+        result.findings[0].details["bound_over_time"],
+        result.findings[0].details["wealth"],
+        result.verdict,
+    )
 
 
 def test_stops_as_soon_as_the_claim_is_refuted():
@@ -33,7 +37,12 @@ def test_stops_as_soon_as_the_claim_is_refuted():
 
 def test_works_from_twenty_samples():
     always = em.audit(
-        em.from_batch(lambda d, n, rng: np.full(n, d)), (0, 1), "eps=1", samples=20, seed=0, stop_early=True
+        em.from_batch(lambda d, n, rng: np.full(n, d)),
+        (0, 1),
+        "eps=1",
+        samples=20,
+        seed=0,
+        stop_early=True,
     )
     assert always.is_refuted
     nothing = em.audit(em.zoo.laplace(), samples=20, seed=0, stop_early=True)
@@ -52,31 +61,46 @@ def test_a_true_claim_is_not_refuted():
 
 @pytest.mark.parametrize("claim", ["eps=.3,delta=.01", "mu=.4", "rho=.05", "eps=.1,order=2"])
 def test_every_notion(claim):
-    assert em.audit(em.from_batch(half_noise), PAIR, claim, samples=3000, seed=1, stop_early=True).is_refuted
+    assert em.audit(
+        em.from_batch(half_noise), PAIR, claim, samples=3000, seed=1, stop_early=True
+    ).is_refuted
 
 
 def test_measuring():
-    result = em.measure(em.from_batch(half_noise), PAIR, em.PureDP, samples=2000, seed=0, method="sequential")
+    result = em.measure(
+        em.from_batch(half_noise), PAIR, em.PureDP, samples=2000, seed=0, method="sequential"
+    )
     assert result.verdict is None
     assert 0.8 < result.lower_bound <= 1.4
 
 
 def test_several_pairs():
     pairs = [em.Pair(0.0, 0.0, equal=True), (0.0, 1.0), (0.0, 0.1)]
-    result = em.audit(em.from_batch(half_noise), pairs, "eps=.7", samples=2000, seed=0, stop_early=True)
+    result = em.audit(
+        em.from_batch(half_noise), pairs, "eps=.7", samples=2000, seed=0, stop_early=True
+    )
     assert result.is_refuted
     assert result.witness.pair == em.Pair(0.0, 1.0)
 
 
 def test_the_witness_can_be_replayed():
-    result = em.audit(em.from_batch(half_noise), PAIR, "eps=.7", samples=5000, seed=0, stop_early=True)
-    again = em.replay(em.AuditResult.from_json(result.to_json()), em.from_batch(half_noise), samples=20_000, seed=1)
+    result = em.audit(
+        em.from_batch(half_noise), PAIR, "eps=.7", samples=5000, seed=0, stop_early=True
+    )
+    again = em.replay(
+        em.AuditResult.from_json(result.to_json()),
+        em.from_batch(half_noise),
+        samples=20_000,
+        seed=1,
+    )
     assert again.lower_bound > 0.7
 
 
 def test_workers_do_not_change_the_answer():
     single = em.zoo.svt5(epsilon=0.7)
-    one, two = (em.audit(single, samples=500, seed=4, stop_early=True, jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        em.audit(single, samples=500, seed=4, stop_early=True, jobs=jobs) for jobs in (1, 2)
+    )
     assert decisions(one) == decisions(two)
 
 
@@ -89,7 +113,9 @@ def test_time_is_kept(monkeypatch):
         calls.append(dataset)
         return rng.random()
 
-    result = em.audit(slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0, stop_early=True)
+    result = em.audit(
+        slow, PAIR, "eps=1", samples=100_000, seed=0, max_seconds=1.0, stop_early=True
+    )
     assert result.findings[0].details["stopped"] == "seconds"
     assert 200 < len(calls) < 400
     with pytest.raises(em.MechanismError, match="pilot"):
@@ -122,7 +148,12 @@ def test_an_interrupted_audit_goes_on_as_if_nothing_had_happened(tmp_path, every
     while result is None:
         try:
             result = em.audit(
-                mechanism, PAIR, "eps=1", checkpoint=path, progress=Interrupter(every * (1 + interruptions)), **keywords
+                mechanism,
+                PAIR,
+                "eps=1",
+                checkpoint=path,
+                progress=Interrupter(every * (1 + interruptions)),
+                **keywords,
             )
         except Interrupted:
             interruptions += 1
@@ -137,7 +168,9 @@ def test_an_interrupted_audit_goes_on_as_if_nothing_had_happened(tmp_path, every
 def test_more_samples_continue_the_evidence(tmp_path):
     path = tmp_path / "audit.npz"
     mechanism = em.from_batch(half_noise, name="half")
-    few = em.audit(mechanism, PAIR, "eps=1.2", samples=100, seed=2, stop_early=True, checkpoint=path)
+    few = em.audit(
+        mechanism, PAIR, "eps=1.2", samples=100, seed=2, stop_early=True, checkpoint=path
+    )
     assert few.findings[0].details["stopped"] == "samples"
     assert stored_seed(path) == 2
     more = em.audit(
@@ -161,7 +194,9 @@ def test_draws_of_every_kind_survive_the_checkpoint(tmp_path):
     path = tmp_path / "audit.npz"
     with pytest.raises(Interrupted):
         em.audit(mixed, (0, 1), "eps=3", checkpoint=path, progress=Interrupter(200), **keywords)
-    assert decisions(em.audit(mixed, (0, 1), "eps=3", checkpoint=path, **keywords)) == decisions(whole)
+    assert decisions(em.audit(mixed, (0, 1), "eps=3", checkpoint=path, **keywords)) == decisions(
+        whole
+    )
 
 
 def test_a_checkpoint_belongs_to_one_audit(tmp_path):
@@ -176,7 +211,14 @@ def test_a_checkpoint_belongs_to_one_audit(tmp_path):
     with pytest.raises(em.InputError, match="not a checkpoint"):
         em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=path)
     with pytest.raises(em.InputError, match="no folder"):
-        em.audit(mechanism, PAIR, "eps=1.2", samples=60, stop_early=True, checkpoint=tmp_path / "no" / "file.npz")
+        em.audit(
+            mechanism,
+            PAIR,
+            "eps=1.2",
+            samples=60,
+            stop_early=True,
+            checkpoint=tmp_path / "no" / "file.npz",
+        )
 
 
 def test_the_current_bound_is_told():

@@ -13,7 +13,9 @@ def test_learning_takes_what_it_always_took(samples):
     assert training_size(samples) == max(10, min(int(0.3 * samples), int(20_000 + 0.1 * samples)))
 
 
-@pytest.mark.parametrize(("outputs", "size"), [([0.0, 1.0], 120_000), ([(0.0, 1.0)], 300_000), ([0.0, None], 300_000)])
+@pytest.mark.parametrize(
+    ("outputs", "size"), [([0.0, 1.0], 120_000), ([(0.0, 1.0)], 300_000), ([0.0, None], 300_000)]
+)
 def test_outputs_with_structure_take_more_to_learn(outputs, size):
     assert training_size(1_000_000, read_outputs(outputs)) == size
     assert training_size(10_000, read_outputs(outputs)) == 3000
@@ -28,7 +30,9 @@ def test_what_proves_does_not_decide_how_much_learns():
 
 
 def test_a_large_audit_of_vectors_proves_with_what_learning_leaves():
-    result = em.measure(em.from_batch(vectors), em.Pair(0.0, 1.0), em.PureDP, samples=120_000, seed=0)
+    result = em.measure(
+        em.from_batch(vectors), em.Pair(0.0, 1.0), em.PureDP, samples=120_000, seed=0
+    )
     assert result.witness.left_counts.trials == 120_000 - 36_000
     assert result.samples_used == (120_000, 120_000)
 

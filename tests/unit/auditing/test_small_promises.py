@@ -22,7 +22,9 @@ def compared():
 
 
 def test_arrays_of_different_numbers_are_compared_as_floats(compared):
-    assert compared.settings["note"] == "left holds int64, right float64; both are compared as float64"
+    assert (
+        compared.settings["note"] == "left holds int64, right float64; both are compared as float64"
+    )
     assert not compared.is_refuted
     assert "note" not in em.compare(COUNTS, COUNTS, em.PureDP(1.0), seed=0).settings
 
@@ -63,7 +65,12 @@ def test_the_search_is_in_the_result():
     trials = result.findings[0].details["search"]
     assert {trial["pair"] for trial in trials if trial["round"] == 0} == {0, 1, 2}
     assert all(set(trial) == {"round", "pair", "draws", "predicted"} for trial in trials)
-    assert "search" not in em.audit(mechanism, pairs[1], em.PureDP(2.0), samples=400, seed=0).findings[0].details
+    assert (
+        "search"
+        not in em.audit(mechanism, pairs[1], em.PureDP(2.0), samples=400, seed=0)
+        .findings[0]
+        .details
+    )
 
 
 def test_a_result_has_no_truth_value(compared):
@@ -89,12 +96,20 @@ def test_no_confidence_is_shown_as_certainty(confidence):
 @pytest.mark.parametrize(
     "outputs",
     [
-        pytest.param(lambda rng: 1.7e18 + rng.laplace(0, 500, 4000), id="few floats between the ends"),
+        pytest.param(
+            lambda rng: 1.7e18 + rng.laplace(0, 500, 4000), id="few floats between the ends"
+        ),
         pytest.param(lambda rng: 1e300 * rng.standard_cauchy(4000), id="a range beyond the floats"),
         pytest.param(lambda rng: 5e-324 * rng.integers(0, 50, 4000), id="subnormal"),
-        pytest.param(lambda rng: np.where(rng.random(4000) < 0.5, np.inf, rng.normal(size=4000)), id="infinities"),
+        pytest.param(
+            lambda rng: np.where(rng.random(4000) < 0.5, np.inf, rng.normal(size=4000)),
+            id="infinities",
+        ),
         pytest.param(lambda rng: np.full(4000, np.nan), id="nothing but NaN"),
-        pytest.param(lambda rng: 1.0 + np.finfo(float).eps * rng.integers(0, 40, 4000), id="neighbouring floats"),
+        pytest.param(
+            lambda rng: 1.0 + np.finfo(float).eps * rng.integers(0, 40, 4000),
+            id="neighbouring floats",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("error")

@@ -76,18 +76,32 @@ class TestOwnGenerators:
         assert names(alone) == set()
         assert spread.verdict is alone.verdict is em.Verdict.NOT_REFUTED
         assert spread.lower_bound == alone.lower_bound
-        hushed = em.audit(OwnGenerator(), PAIR, em.PureDP(1.0), samples=200, seed=0, jobs=2, suppress=["own-generator"])
+        hushed = em.audit(
+            OwnGenerator(),
+            PAIR,
+            em.PureDP(1.0),
+            samples=200,
+            seed=0,
+            jobs=2,
+            suppress=["own-generator"],
+        )
         assert names(hushed) == set()
 
     @MODES
     def test_a_leak_is_still_found(self, mode):
-        assert em.audit(OwnGenerator(0.1), PAIR, em.PureDP(1.0), samples=2000, seed=0, jobs=2, **mode).is_refuted
+        assert em.audit(
+            OwnGenerator(0.1), PAIR, em.PureDP(1.0), samples=2000, seed=0, jobs=2, **mode
+        ).is_refuted
 
     @MODES
     def test_copies_that_repeat_each_other_are_noticed(self, mode, monkeypatch):
-        monkeypatch.setattr("epsilometer.auditing.settings.open_runner", lambda *ignored: TwoCopies())
+        monkeypatch.setattr(
+            "epsilometer.auditing.settings.open_runner", lambda *ignored: TwoCopies()
+        )
         for seed in range(3):
-            result = em.audit(OwnRecurrence(), PAIR, em.PureDP(1.0), samples=2000, seed=seed, jobs=2, **mode)
+            result = em.audit(
+                OwnRecurrence(), PAIR, em.PureDP(1.0), samples=2000, seed=seed, jobs=2, **mode
+            )
             assert "repeated-chunks" in names(result)
             assert result.verdict is em.Verdict.INCONCLUSIVE
 
@@ -104,9 +118,13 @@ class TestOwnGenerators:
 class TestFrozenSeeds:
     @MODES
     @pytest.mark.parametrize("samples", [200, 4000])
-    @pytest.mark.parametrize("seed_of", [lambda n, rng: 7, lambda n, rng: n, lambda n, rng: rng.integers(3)])
+    @pytest.mark.parametrize(
+        "seed_of", [lambda n, rng: 7, lambda n, rng: n, lambda n, rng: rng.integers(3)]
+    )
     def test_decide_nothing(self, mode, samples, seed_of):
-        frozen = em.from_batch(lambda x, n, rng: x + np.random.default_rng(seed_of(n, rng)).laplace(size=n))
+        frozen = em.from_batch(
+            lambda x, n, rng: x + np.random.default_rng(seed_of(n, rng)).laplace(size=n)
+        )
         for seed in range(3):
             result = em.audit(frozen, PAIR, em.PureDP(1.0), samples=samples, seed=seed, **mode)
             assert "repeated-chunks" in names(result)
@@ -115,7 +133,12 @@ class TestFrozenSeeds:
     def test_in_a_replay(self):
         sound = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
         frozen = em.from_batch(lambda x, n, rng: x + np.random.default_rng(7).laplace(size=n))
-        result = em.replay(em.audit(sound, PAIR, em.PureDP(1.0), samples=2000, seed=0), frozen, samples=2000, seed=1)
+        result = em.replay(
+            em.audit(sound, PAIR, em.PureDP(1.0), samples=2000, seed=0),
+            frozen,
+            samples=2000,
+            seed=1,
+        )
         assert result.verdict is em.Verdict.INCONCLUSIVE
 
 
@@ -136,13 +159,17 @@ class TestDependentBatches:
         ids=["one", "one vector", "one word", "twice", "tiled", "shuffled", "summed"],
     )
     def test_decide_nothing(self, mode, samples, arranged):
-        result = em.audit(em.from_batch(arranged), PAIR, em.PureDP(3.0), samples=samples, seed=0, **mode)
+        result = em.audit(
+            em.from_batch(arranged), PAIR, em.PureDP(3.0), samples=samples, seed=0, **mode
+        )
         assert names(result) & {"serial-correlation", "repeated-chunks"}
         assert result.verdict is em.Verdict.INCONCLUSIVE
 
     @pytest.mark.parametrize("seed", range(4))
     def test_refute_nothing_in_the_first_draws(self, seed):
-        twice = em.from_batch(lambda x, n, rng: rng.permutation(np.repeat(rng.laplace(size=n // 2 + 1), 2)[:n]))
+        twice = em.from_batch(
+            lambda x, n, rng: rng.permutation(np.repeat(rng.laplace(size=n // 2 + 1), 2)[:n])
+        )
         result = em.audit(twice, PAIR, em.PureDP(0.3), samples=200, seed=seed, stop_early=True)
         assert result.verdict is em.Verdict.INCONCLUSIVE
 
@@ -199,7 +226,9 @@ class TestMovingLaws:
             return 0.0
 
         for mode in ({}, {"stop_early": True}, {"method": "profile"}):
-            em.measure(clock, PAIR, em.GaussianDP, samples=2000, seed=0, method=mode.get("method", "auto"))
+            em.measure(
+                clock, PAIR, em.GaussianDP, samples=2000, seed=0, method=mode.get("method", "auto")
+            )
             em.audit(clock, PAIR, em.PureDP(1.0), samples=2000, seed=0, **mode)
         gaps = np.abs(np.array(time[0]) - np.array(time[1]))
         assert gaps.max() <= 2 * 64
@@ -210,7 +239,11 @@ class TestNoFalseAlarm:
         rng = np.random.default_rng(1)
         for seed in range(3):
             result = em.audit(
-                lambda x: None if x and rng.random() < 0.2 else "a", PAIR, em.PureDP(1.0), samples=3000, seed=seed
+                lambda x: None if x and rng.random() < 0.2 else "a",
+                PAIR,
+                em.PureDP(1.0),
+                samples=3000,
+                seed=seed,
             )
             assert (result.health, result.is_refuted) == ((), True)
 
@@ -236,7 +269,11 @@ class TestNoFalseAlarm:
 
         for seed in range(4):
             result = em.audit(
-                partitions if kind == "partitions" else words, PAIR, em.PureDP(1.0), samples=4000, seed=seed
+                partitions if kind == "partitions" else words,
+                PAIR,
+                em.PureDP(1.0),
+                samples=4000,
+                seed=seed,
             )
             assert result.health == ()
 
@@ -256,14 +293,26 @@ def test_training_draws_are_learned_from_in_random_order(monkeypatch):
 
     drawn = []
     both = Sampler.both
-    monkeypatch.setattr(Sampler, "both", lambda *given, **keywords: drawn.append(both(*given, **keywords)) or drawn[-1])
+    monkeypatch.setattr(
+        Sampler,
+        "both",
+        lambda *given, **keywords: drawn.append(both(*given, **keywords)) or drawn[-1],
+    )
     start = AuditRun.start.__func__
 
     def start_noting(cls, mechanism, pairs, question, settings):
-        return start(cls, mechanism, pairs, question, loops.replace(settings, method=Noting(settings.method)))
+        return start(
+            cls, mechanism, pairs, question, loops.replace(settings, method=Noting(settings.method))
+        )
 
     monkeypatch.setattr(AuditRun, "start", classmethod(start_noting))
-    em.audit(em.from_batch(lambda x, n, rng: x + rng.laplace(size=n)), PAIR, em.PureDP(1.0), samples=1000, seed=0)
+    em.audit(
+        em.from_batch(lambda x, n, rng: x + rng.laplace(size=n)),
+        PAIR,
+        em.PureDP(1.0),
+        samples=1000,
+        seed=0,
+    )
     for learned, kept in zip(seen[-1], drawn[-1], strict=True):
         values = kept.blocks[0].columns[0].values
         assert sorted(learned) == sorted(values)
@@ -272,11 +321,15 @@ def test_training_draws_are_learned_from_in_random_order(monkeypatch):
 
 class TestEarlyWitness:
     def audits(self):
-        coin = em.from_batch(lambda x, n, rng: np.where(rng.random(n) < (0.9 if x else 0.1), "a", "b"))
+        coin = em.from_batch(
+            lambda x, n, rng: np.where(rng.random(n) < (0.9 if x else 0.1), "a", "b")
+        )
         laplace = em.from_batch(lambda x, n, rng: x + rng.laplace(scale=0.5, size=n))
         for mechanism in (coin, laplace):
             for seed in range(15):
-                yield em.audit(mechanism, PAIR, em.PureDP(1.0), samples=1000, seed=seed, stop_early=True)
+                yield em.audit(
+                    mechanism, PAIR, em.PureDP(1.0), samples=1000, seed=seed, stop_early=True
+                )
 
     def test_has_counted_draws(self):
         for result in self.audits():
@@ -311,4 +364,6 @@ class TestEarlyWitness:
 def _won(bet, ladder):
     left, right = Counts(*bet["left"]), Counts(*bet["right"])
     above, below = (right, left) if bet["flipped"] else (left, right)
-    return place_bets(ladder.lines, bet["p1"], bet["q1"], above.trials, below.trials).log_wealth(above, below)
+    return place_bets(ladder.lines, bet["p1"], bet["q1"], above.trials, below.trials).log_wealth(
+        above, below
+    )

@@ -50,7 +50,12 @@ def ringing(at, answer=lambda x, rng: x + rng.laplace()):
     return mechanism
 
 
-ERRORS = [TimeoutError("the caller's limit"), ValueError("the caller's"), Ended("enough"), SystemExit(3)]
+ERRORS = [
+    TimeoutError("the caller's limit"),
+    ValueError("the caller's"),
+    Ended("enough"),
+    SystemExit(3),
+]
 DOMAIN = em.domains.Number(0, 1)
 
 
@@ -61,7 +66,13 @@ def test_a_plain_audit_passes_on_what_the_callers_handler_raised(ring, error, at
     handler = ring(error)
     mechanism = ringing(at)
     with pytest.raises(type(error)) as caught:
-        em.audit(em.from_callable(mechanism, on_error=on_error), (0, 1), em.PureDP(1.0), samples=600, seed=0)
+        em.audit(
+            em.from_callable(mechanism, on_error=on_error),
+            (0, 1),
+            em.PureDP(1.0),
+            samples=600,
+            seed=0,
+        )
     assert caught.value is error
     assert len(mechanism.calls) == at
     assert signal.getsignal(signal.SIGUSR1) is handler
@@ -100,7 +111,9 @@ def test_a_batch_function_a_replay_and_a_limit_of_our_own_pass_it_on(ring):
 
     for run in (
         lambda: em.audit(em.from_batch(batch), (0, 1), em.PureDP(1.0), samples=600),
-        lambda: em.audit(em.from_batch(batch), (0, 1), em.PureDP(1.0), samples=600, max_seconds=1000.0),
+        lambda: em.audit(
+            em.from_batch(batch), (0, 1), em.PureDP(1.0), samples=600, max_seconds=1000.0
+        ),
         lambda: em.replay(found, em.from_batch(batch), samples=600),
         lambda: em.measure(em.from_batch(batch), (0, 1), samples=600),
     ):
@@ -211,7 +224,9 @@ class TestTheMechanismsOwn:
             raise error
 
         with pytest.raises(Ended) as caught:
-            em.audit(em.from_callable(mechanism, on_error=on_error), inputs, em.PureDP(1.0), samples=2000)
+            em.audit(
+                em.from_callable(mechanism, on_error=on_error), inputs, em.PureDP(1.0), samples=2000
+            )
         assert caught.value is error
 
 
@@ -251,7 +266,9 @@ class TestTheCheckpoint:
         )
         assert resumed.lower_bound == whole.lower_bound
         assert len(first) == 12
-        assert sum(n for _, n in calls) < sum(resumed.samples_used)  # what was drawn before is not drawn again
+        assert sum(n for _, n in calls) < sum(
+            resumed.samples_used
+        )  # what was drawn before is not drawn again
 
     def test_a_signal_while_it_is_written(self, ring, tmp_path, monkeypatch):
         """A TimeoutError is an OSError, which code about files explains in its own way."""
@@ -296,12 +313,22 @@ def test_workers_are_not_to_blame(ring, monkeypatch):
 def test_an_engine_that_catches_everything_does_not_swallow_it(ring):
     error = TimeoutError("the caller's limit")
     ring(error)
-    with pytest.raises(TimeoutError) as caught, callers_handlers_relayed(), contextlib.suppress(Exception):
+    with (
+        pytest.raises(TimeoutError) as caught,
+        callers_handlers_relayed(),
+        contextlib.suppress(Exception),
+    ):
         signal.raise_signal(signal.SIGUSR1)
     assert caught.value is error
 
 
 def test_handlers_are_back_after_the_audit(ring):
     handler = ring(ValueError())
-    em.audit(em.from_batch(lambda x, n, rng: rng.laplace(x, size=n)), (0, 1), em.PureDP(0.1), samples=2000, seed=0)
+    em.audit(
+        em.from_batch(lambda x, n, rng: rng.laplace(x, size=n)),
+        (0, 1),
+        em.PureDP(0.1),
+        samples=2000,
+        seed=0,
+    )
     assert signal.getsignal(signal.SIGUSR1) is handler

@@ -56,13 +56,19 @@ def test_a_figure_without_repeats_is_given_room():
 def test_noise_alone_is_seldom_called_worse():
     rng = np.random.default_rng(0)
     runs = 1 + 0.3 * rng.normal(size=(4000, 2, 7))
-    worse = sum(verdict(*(of_repeats("speed", "x", side.tolist(), "×") for side in run)) == "worse" for run in runs)
+    worse = sum(
+        verdict(*(of_repeats("speed", "x", side.tolist(), "×") for side in run)) == "worse"
+        for run in runs
+    )
     assert_rare(worse, len(runs), 1e-3)
 
 
 def test_other_numbers_of_repeats_are_compared_by_their_medians():
     assert verdict(ratio(), replace(ratio(1.2), values=ratio(1.2).values[:5])) == "worse"
-    assert verdict(ratio(noise=10), replace(ratio(1.2), values=ratio(1.2, noise=10).values[:5])) == "same"
+    assert (
+        verdict(ratio(noise=10), replace(ratio(1.2), values=ratio(1.2, noise=10).values[:5]))
+        == "same"
+    )
 
 
 def test_seconds_and_unknown_figures_are_not_compared():
@@ -82,7 +88,10 @@ def test_writing_keeps_other_groups(tmp_path):
 def test_what_changed_is_said():
     changes = baseline.compare([ratio(), ratio(name="other")], [ratio(2.0), ratio(name="other")])
     assert baseline.describe(changes).startswith("worse: speed: audit / drawing: 1 → 2")
-    assert baseline.describe(changes[1:]) == "1 ratios compared with the baseline, none differs by more than noise"
+    assert (
+        baseline.describe(changes[1:])
+        == "1 ratios compared with the baseline, none differs by more than noise"
+    )
 
 
 def run(measured, tmp_path, monkeypatch, *options):
@@ -97,7 +106,9 @@ def test_the_program_writes_compares_and_judges(tmp_path, monkeypatch, capsys):
     assert run([ratio(2.0)], tmp_path, monkeypatch) == 1
     assert "worse: speed: audit / drawing" in capsys.readouterr().out
     assert baseline.read(tmp_path / "out" / "results.json") == [ratio(2.0)]
-    assert "| audit / drawing | 2 × |" in (tmp_path / "out" / "results.md").read_text(encoding="utf-8")
+    assert "| audit / drawing | 2 × |" in (tmp_path / "out" / "results.md").read_text(
+        encoding="utf-8"
+    )
     assert (tmp_path / "out" / "speed.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 

@@ -15,7 +15,12 @@ from benchmarks.strength import measure_strength
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.zoo.laws.exact import GaussianLaw, SubsampledGaussianLaw, discrete_law
-from epsilometer_experiments.sniper.oracle import best_event, best_events, expected_bound, oracle_bound
+from epsilometer_experiments.sniper.oracle import (
+    best_event,
+    best_events,
+    expected_bound,
+    oracle_bound,
+)
 
 
 @pytest.fixture
@@ -25,7 +30,9 @@ def tiny(tmp_path):
 
 @pytest.mark.parametrize("group", program.GROUPS)
 def test_every_group_measures_something(group, tiny, monkeypatch):
-    monkeypatch.setattr("benchmarks.power.ENTRIES", ("laplace", "svt5?epsilon=.7"))  # all of them take a while
+    monkeypatch.setattr(
+        "benchmarks.power.ENTRIES", ("laplace", "svt5?epsilon=.7")
+    )  # all of them take a while
     monkeypatch.setattr("benchmarks.strength.SNIPER_NAMES", ("NoisyHist1", "ReportNoisyMax1"))
     monkeypatch.setattr("benchmarks.strength.ZOO_NAMES", ("laplace",))
     found = program.GROUPS[group](tiny)
@@ -48,7 +55,13 @@ def test_kinds_draw_as_many_as_asked(kind):
 
 
 def test_tuples_vary_in_length():
-    assert {len(each) for each in TUPLE.function(0.0, 200, np.random.default_rng(0))} == {1, 2, 3, 4, 5}
+    assert {len(each) for each in TUPLE.function(0.0, 200, np.random.default_rng(0))} == {
+        1,
+        2,
+        3,
+        4,
+        5,
+    }
 
 
 def test_the_events_of_laplace_noise_are_its_tails():
@@ -69,7 +82,9 @@ def test_events_of_both_sides_are_tried():
 def test_the_curve_has_the_same_events_as_the_cells():
     """The same law as an integral over the noise and as cells."""
     cells, curve = em.zoo.laplace(1.0).pair_law, SubsampledGaussianLaw(1.0, 1.0)
-    assert oracle_bound(curve, 10_000) == pytest.approx(oracle_bound(GaussianLaw(1.0), 10_000), rel=1e-3)
+    assert oracle_bound(curve, 10_000) == pytest.approx(
+        oracle_bound(GaussianLaw(1.0), 10_000), rel=1e-3
+    )
     assert best_event(cells, 10_000) == pytest.approx((0.5068, 0.1865), rel=0.01)
 
 
@@ -85,7 +100,8 @@ def test_the_mean_bound_of_an_event_is_that_of_its_counts(p, q, n):
     """Within five spreads of a mean over 25 runs, which happens by chance less often than once in a million times."""
     rng = np.random.default_rng(3)
     runs = [
-        epsilon_lower(Counts(int(rng.binomial(n, p)), n), Counts(int(rng.binomial(n, q)), n), 0.05) for _ in range(25)
+        epsilon_lower(Counts(int(rng.binomial(n, p)), n), Counts(int(rng.binomial(n, q)), n), 0.05)
+        for _ in range(25)
     ]
     assert abs(expected_bound(p, q, n) - np.mean(runs)) < 5 * np.std(runs) / 5
 
@@ -93,7 +109,10 @@ def test_the_mean_bound_of_an_event_is_that_of_its_counts(p, q, n):
 def test_an_infinite_loss_has_an_oracle_and_so_has_a_vector_of_numbers():
     assert oracle_bound(em.zoo.svt5(0.7).pair_law, 100_000) > 8.0
     # At every level the vector's events weigh less than those of one number with all of the loss.
-    vector, number = (best_event(entry.pair_law, 10_000) for entry in (em.zoo.laplace_vector(1.0), em.zoo.laplace(1.0)))
+    vector, number = (
+        best_event(entry.pair_law, 10_000)
+        for entry in (em.zoo.laplace_vector(1.0), em.zoo.laplace(1.0))
+    )
     assert vector[0] < number[0]
     assert oracle_bound(em.zoo.svt3(1.0, cutoff=2).pair_law, 1000) is None
 
@@ -114,7 +133,8 @@ def test_power_rows_have_intervals(tiny):
 
 
 @pytest.mark.parametrize(
-    ("runs", "n", "tolerance"), [(local_runs, 20_000, 0.2), (renyi_runs, 20_000, 0.1), (histogram_runs, 20_000, 0.1)]
+    ("runs", "n", "tolerance"),
+    [(local_runs, 20_000, 0.2), (renyi_runs, 20_000, 0.1), (histogram_runs, 20_000, 0.1)],
 )
 def test_the_straightforward_versions_compute_the_same(runs, n, tolerance):
     ours, straightforward = runs(n)

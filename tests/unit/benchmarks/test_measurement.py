@@ -42,7 +42,9 @@ def test_slope_is_the_exponent():
 
 def test_actions_take_turns():
     seen = []
-    timings = interleaved(3, lambda number: seen.append(("a", number)), lambda number: seen.append(("b", number)))
+    timings = interleaved(
+        3, lambda number: seen.append(("a", number)), lambda number: seen.append(("b", number))
+    )
     assert seen == [(name, number) for number in range(3) for name in "ab"]
     assert [len(each) for each in timings] == [3, 3]
     assert all(each.wall >= 0 and each.processor >= 0 for action in timings for each in action)
@@ -55,7 +57,9 @@ def test_effort():
     assert (effort.repeats_at(10_000), effort.repeats_at(100_000_000)) == (7, 3)
 
 
-@pytest.mark.parametrize(("n", "text"), [(400, "400"), (1000, "1e3"), (5_000_000, "5e6"), (12_500, "1.25e4")])
+@pytest.mark.parametrize(
+    ("n", "text"), [(400, "400"), (1000, "1e3"), (5_000_000, "5e6"), (12_500, "1.25e4")]
+)
 def test_numbers_of_draws_are_short(n, text):
     assert short(n) == text
 

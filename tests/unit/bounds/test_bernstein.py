@@ -33,7 +33,9 @@ def test_coverage_by_enumeration(n, p):
 
 
 def test_values_without_spread_cost_only_the_last_term():
-    assert bernstein_lower(np.ones(10_001), 0.0, 1.0, 0.05) == pytest.approx(1.0 - 7.0 * math.log(40) / 30_000)
+    assert bernstein_lower(np.ones(10_001), 0.0, 1.0, 0.05) == pytest.approx(
+        1.0 - 7.0 * math.log(40) / 30_000
+    )
 
 
 def test_too_few_values_prove_nothing():

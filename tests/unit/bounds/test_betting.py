@@ -19,7 +19,15 @@ from epsilometer.bounds.betting import (
     project,
     supporting_lines,
 )
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.errors import InputError
 
 CLAIMS = [
@@ -66,7 +74,10 @@ def test_projection_agrees_with_a_slow_twin():
             return n * divergence(p1, slope * q + shift) + m * divergence(q1, q)
 
         twin = minimize_scalar(
-            cost, bounds=(1e-9, (1 - 1e-9 - shift) / slope), method="bounded", options={"xatol": 1e-12}
+            cost,
+            bounds=(1e-9, (1 - 1e-9 - shift) / slope),
+            method="bounded",
+            options={"xatol": 1e-12},
         )
         if p1 > slope * q1 + shift:
             assert q0[0, 0] == pytest.approx(twin.x, abs=1e-5)
@@ -81,7 +92,9 @@ def test_no_bet_is_expected_to_win_below_the_curve(claim, n, m):
     """Every outcome of a small batch, at the claim's own boundary."""
     bets = place_bets(lines_of((claim,)), 0.7, 0.2, n, m)
     outcomes = list(itertools.product(range(n + 1), range(m + 1)))
-    factor = np.array([math.exp(bets.log_wealth(Counts(x, n), Counts(y, m))[0]) for x, y in outcomes])
+    factor = np.array(
+        [math.exp(bets.log_wealth(Counts(x, n), Counts(y, m))[0]) for x, y in outcomes]
+    )
     assert factor.max() > 1.0
     for q in (0.0, 0.01, 0.1, 0.2, 0.35, 0.5, 0.8, 1.0):
         p = claim.max_power(q)
@@ -99,7 +112,8 @@ def test_growth_is_the_expected_log_wealth():
     p, q = 0.5, 0.5 * math.exp(-1.4)
     bets = place_bets(lines, p, q, 1, 1)
     expected = sum(
-        math.prod(((p, 1 - p)[1 - x], (q, 1 - q)[1 - y])) * bets.log_wealth(Counts(x, 1), Counts(y, 1))[0]
+        math.prod(((p, 1 - p)[1 - x], (q, 1 - q)[1 - y]))
+        * bets.log_wealth(Counts(x, 1), Counts(y, 1))[0]
         for x in (0, 1)
         for y in (0, 1)
     )

@@ -43,7 +43,9 @@ def test_coverage_by_enumeration(n, failure):
     low = np.array([lower(Counts(int(i), n), failure) for i in k])
     high = np.array([upper(Counts(int(i), n), failure) for i in k])
     # The worst cases of a lower bound are just below its own values, those of an upper bound just above.
-    for p in np.concatenate([np.linspace(0.001, 0.999, 200), np.nextafter(low[1:], 0), np.nextafter(high[:-1], 1)]):
+    for p in np.concatenate(
+        [np.linspace(0.001, 0.999, 200), np.nextafter(low[1:], 0), np.nextafter(high[:-1], 1)]
+    ):
         assert binom.pmf(k[low > p], n, p).sum() <= failure * (1 + 1e-9)
         assert binom.pmf(k[high < p], n, p).sum() <= failure * (1 + 1e-9)
 
@@ -55,14 +57,20 @@ def test_bounds_grow_with_hits_and_shrink_with_failure_probability():
             high = [upper(Counts(hits, n), failure) for hits in range(n + 1)]
             assert all(a < b for a, b in pairwise(low))
             assert all(a < b for a, b in pairwise(high))
-            assert all(a <= k / n <= b for k, (a, b) in enumerate(zip(low, high, strict=True)) if failure < 0.5)
+            assert all(
+                a <= k / n <= b
+                for k, (a, b) in enumerate(zip(low, high, strict=True))
+                if failure < 0.5
+            )
         by_failure = [lower(Counts(n, n), failure) for failure in FAILURES]
         assert by_failure == sorted(by_failure, reverse=True)
 
 
 def test_upper_is_the_complement_of_lower():
     for hits, n in [(0, 5), (3, 9), (12, 1000), (1000, 1000)]:
-        assert upper(Counts(hits, n), 0.03) == pytest.approx(1 - lower(Counts(n - hits, n), 0.03), abs=1e-14)
+        assert upper(Counts(hits, n), 0.03) == pytest.approx(
+            1 - lower(Counts(n - hits, n), 0.03), abs=1e-14
+        )
 
 
 def test_extreme_arguments_do_not_give_nan():

@@ -14,7 +14,15 @@ from epsilometer.bounds import (
     upper,
 )
 from epsilometer.bounds.ratio import delta_test, epsilon_test
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 
 LEFT, RIGHT = Counts(700, 1000), Counts(200, 900)
 OTHERS = [RenyiDP(2.0, 0.1), ZCDP(0.1), GaussianDP(0.1), TradeOffDP(([0, 1], [1, 0]))]
@@ -22,8 +30,12 @@ OTHERS = [RenyiDP(2.0, 0.1), ZCDP(0.1), GaussianDP(0.1), TradeOffDP(([0, 1], [1,
 
 def test_joint_test_of_single_lines():
     assert certified_value(PureDP(1.0), LEFT, RIGHT, 0.05) == epsilon_lower(LEFT, RIGHT, 0.05)
-    assert certified_value(ApproxDP(1.0, 0.01), LEFT, RIGHT, 0.05) == epsilon_lower(LEFT, RIGHT, 0.05, 0.01)
-    assert certified_value(ApproxDeltaDP(0.5, 0.1), LEFT, RIGHT, 0.05) == delta_lower(LEFT, RIGHT, 0.05, 0.5)
+    assert certified_value(ApproxDP(1.0, 0.01), LEFT, RIGHT, 0.05) == epsilon_lower(
+        LEFT, RIGHT, 0.05, 0.01
+    )
+    assert certified_value(ApproxDeltaDP(0.5, 0.1), LEFT, RIGHT, 0.05) == delta_lower(
+        LEFT, RIGHT, 0.05, 0.5
+    )
 
 
 @pytest.mark.parametrize("claim", OTHERS, ids=lambda claim: claim.notion)
@@ -41,7 +53,12 @@ EXPECTED = [
 ]
 # A curve that is not convex, and the same claim as a function.
 BENT = ([0.0, 0.05, 0.3, 0.6, 1.0], [0.95, 0.9, 0.5, 0.38, 0.0])
-CURVES = [*OTHERS[:3], RenyiDP(9.0, 0.1), TradeOffDP(BENT), TradeOffDP(lambda error: (1.0 - error) ** 2)]
+CURVES = [
+    *OTHERS[:3],
+    RenyiDP(9.0, 0.1),
+    TradeOffDP(BENT),
+    TradeOffDP(lambda error: (1.0 - error) ** 2),
+]
 
 
 @pytest.mark.parametrize("claim", CURVES, ids=lambda claim: claim.notion)
@@ -69,10 +86,17 @@ def test_no_curve_up_to_the_bound_reaches_the_refuted_line(claim, left, right, e
     p, q = (1.0 - inside, 1.0 - p) if line.complement else (p, inside)
     assert proved == 0.0 or np.all(claim.with_value(proved).max_power(q) <= p + 1e-12)
     # It is refuted: P(E) on the line makes these counts, or more extreme ones, improbable for every Q(E) in the range.
-    turned = (Counts(right.trials - right.hits, right.trials), Counts(left.trials - left.hits, left.trials))
+    turned = (
+        Counts(right.trials - right.hits, right.trials),
+        Counts(left.trials - left.hits, left.trials),
+    )
     sides = turned if line.complement else (left, right)
     slope = math.log(line.slope)
-    make = delta_test(*sides, 0.05, slope) if line.fixed == "slope" else epsilon_test(*sides, 0.05, line.shift)
+    make = (
+        delta_test(*sides, 0.05, slope)
+        if line.fixed == "slope"
+        else epsilon_test(*sides, 0.05, line.shift)
+    )
     assert make.rejects(slope, line.shift)
     assert make.q_range == line.q_range
 
@@ -87,20 +111,36 @@ def test_all_ways_to_fix_a_line_are_in_use():
     ]
 
 
-@pytest.mark.parametrize("expected", [(0.0, 0.0), (1.0, 1.0), (0.2, 0.7), (1.0, 0.0), (0.5, 0.5), (1e-12, 0.0)])
+@pytest.mark.parametrize(
+    "expected", [(0.0, 0.0), (1.0, 1.0), (0.2, 0.7), (1.0, 0.0), (0.5, 0.5), (1e-12, 0.0)]
+)
 @pytest.mark.parametrize("claim", CURVES, ids=lambda claim: claim.notion)
 def test_a_wrong_guess_costs_power_only(claim, expected):
-    for left, right in ((LEFT, RIGHT), (Counts(50, 50), Counts(0, 50)), (Counts(0, 0), Counts(0, 0))):
-        assert 0.0 <= certified_value(claim, left, right, 0.05, expected) < max(claim.least_value(0.75, 0.17), 50.0)
+    for left, right in (
+        (LEFT, RIGHT),
+        (Counts(50, 50), Counts(0, 50)),
+        (Counts(0, 0), Counts(0, 0)),
+    ):
+        assert (
+            0.0
+            <= certified_value(claim, left, right, 0.05, expected)
+            < max(claim.least_value(0.75, 0.17), 50.0)
+        )
 
 
-@pytest.mark.parametrize("claim", [*OTHERS, PureDP(1.0), ApproxDP(1.0, 0.01), ApproxDeltaDP(0.5, 0.1)])
+@pytest.mark.parametrize(
+    "claim", [*OTHERS, PureDP(1.0), ApproxDP(1.0, 0.01), ApproxDeltaDP(0.5, 0.1)]
+)
 def test_own_value_plays_no_role(claim):
-    values = {certified_value(claim.with_value(value), LEFT, RIGHT, 0.05) for value in (0.0, 0.25, 0.5)}
+    values = {
+        certified_value(claim.with_value(value), LEFT, RIGHT, 0.05) for value in (0.0, 0.25, 0.5)
+    }
     assert len(values) == 1
 
 
-@pytest.mark.parametrize("claim", [*OTHERS, PureDP(1.0), ApproxDP(1.0, 0.01), ApproxDeltaDP(0.5, 0.1)])
+@pytest.mark.parametrize(
+    "claim", [*OTHERS, PureDP(1.0), ApproxDP(1.0, 0.01), ApproxDeltaDP(0.5, 0.1)]
+)
 def test_never_negative_never_infinite(claim):
     extremes = [Counts(0, 50), Counts(50, 50), Counts(1, 50), Counts(1, 1), Counts(0, 1)]
     for left in extremes:

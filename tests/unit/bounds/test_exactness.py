@@ -53,24 +53,36 @@ def rejected(make_test, n, m, epsilon, delta):
 @cache
 def epsilon_bounds(n, m, level, delta):
     return np.array(
-        [[epsilon_lower(Counts(x, n), Counts(y, m), level, delta) for y in range(m + 1)] for x in range(n + 1)]
+        [
+            [epsilon_lower(Counts(x, n), Counts(y, m), level, delta) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
     )
 
 
 @cache
 def delta_bounds(n, m, level, epsilon):
     return np.array(
-        [[delta_lower(Counts(x, n), Counts(y, m), level, epsilon) for y in range(m + 1)] for x in range(n + 1)]
+        [
+            [delta_lower(Counts(x, n), Counts(y, m), level, epsilon) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
     )
 
 
-@pytest.mark.parametrize(("n", "m", "level"), [*PAIRED, (30, 30, 0.05), (30, 13, 0.1), (11, 30, 0.05)])
+@pytest.mark.parametrize(
+    ("n", "m", "level"), [*PAIRED, (30, 30, 0.05), (30, 13, 0.1), (11, 30, 0.05)]
+)
 def test_size_of_the_epsilon_test(n, m, level):
     for delta in DELTAS if level == 0.05 else DELTAS[:1]:
         for epsilon in EPSILONS:
-            inside = rejected(lambda x, y, d=delta: epsilon_test(x, y, level, d), n, m, epsilon, delta)
+            inside = rejected(
+                lambda x, y, d=delta: epsilon_test(x, y, level, d), n, m, epsilon, delta
+            )
             size = probability(inside, *null_boundary(epsilon, delta)).max()
-            assert size <= level + SLACK, f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"
+            assert size <= level + SLACK, (
+                f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"
+            )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
@@ -80,13 +92,18 @@ def test_rejection_is_monotone_in_both_counts(n, m, delta, epsilon):
     """What `rejected` above takes for granted."""
     every = np.array(
         [
-            [epsilon_test(Counts(x, n), Counts(y, m), 0.1, delta).rejects(epsilon, delta) for y in range(m + 1)]
+            [
+                epsilon_test(Counts(x, n), Counts(y, m), 0.1, delta).rejects(epsilon, delta)
+                for y in range(m + 1)
+            ]
             for x in range(n + 1)
         ]
     )
     assert np.all(every[1:] >= every[:-1])
     assert np.all(every[:, 1:] <= every[:, :-1])
-    assert np.array_equal(every, rejected(lambda x, y: epsilon_test(x, y, 0.1, delta), n, m, epsilon, delta))
+    assert np.array_equal(
+        every, rejected(lambda x, y: epsilon_test(x, y, 0.1, delta), n, m, epsilon, delta)
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,11 +120,16 @@ def test_the_epsilon_bound_is_rarely_above_the_truth(n, m, level, delta):
         p, q = null_boundary(epsilon, delta)
         full = p < 1.0
         missed = probability(bounds > epsilon + SLACK, p[full], q[full]).max()
-        assert missed <= level + SLACK, f"ε={epsilon}, δ={delta}: above the truth with probability {missed}"
+        assert missed <= level + SLACK, (
+            f"ε={epsilon}, δ={delta}: above the truth with probability {missed}"
+        )
     # Where the line is cut, the truth is smaller than its ε.
     for q in (0.3, 0.6, 0.9, 1.0):
         truth = math.log((1.0 - delta) / q)
-        assert probability(bounds > max(truth, 0.0) + SLACK, np.ones(1), np.array([q]))[0] <= level + SLACK
+        assert (
+            probability(bounds > max(truth, 0.0) + SLACK, np.ones(1), np.array([q]))[0]
+            <= level + SLACK
+        )
 
 
 @pytest.mark.parametrize(("n", "m", "level"), [*PAIRED, (30, 13, 0.05)])
@@ -120,14 +142,20 @@ def test_the_delta_bound_is_rarely_above_the_truth(n, m, level):
             for value in np.unique(np.round(truth, 12)):
                 same = np.isclose(truth, value, rtol=0.0, atol=1e-11)
                 missed = probability(bounds > value + SLACK, p[same], q[same]).max()
-                assert missed <= level + SLACK, f"ε={epsilon}, δ={value}: above the truth with probability {missed}"
+                assert missed <= level + SLACK, (
+                    f"ε={epsilon}, δ={value}: above the truth with probability {missed}"
+                )
 
 
-@pytest.mark.parametrize(("n", "m", "level"), [(8, 8, 0.05), (8, 8, 0.1), (12, 5, 0.05), (12, 5, 0.1), (20, 20, 0.05)])
+@pytest.mark.parametrize(
+    ("n", "m", "level"), [(8, 8, 0.05), (8, 8, 0.1), (12, 5, 0.05), (12, 5, 0.1), (20, 20, 0.05)]
+)
 def test_size_of_the_delta_test(n, m, level):
     for epsilon in EPSILONS if n < 20 else EPSILONS[::2]:  # large ones take seconds
         for delta in (0.0, 0.01, 0.2):
-            inside = rejected(lambda x, y, e=epsilon: delta_test(x, y, level, e), n, m, epsilon, delta)
+            inside = rejected(
+                lambda x, y, e=epsilon: delta_test(x, y, level, e), n, m, epsilon, delta
+            )
             assert probability(inside, *null_boundary(epsilon, delta)).max() <= level + SLACK
 
 
@@ -151,11 +179,18 @@ def test_the_test_is_not_wasteful():
 @pytest.mark.parametrize("failure", [0.01, 0.05, 0.3])
 def test_restricting_q_is_paid_for(n, m, failure):
     """Berger and Boos: what the interval of q misses and what the test spends add up to the failure probability."""
-    for make in (lambda y: epsilon_test(Counts(n, n), y, failure), lambda y: delta_test(Counts(n, n), y, failure, 0.5)):
+    for make in (
+        lambda y: epsilon_test(Counts(n, n), y, failure),
+        lambda y: delta_test(Counts(n, n), y, failure, 0.5),
+    ):
         tests = [make(Counts(y, m)) for y in range(m + 1)]
         ends = np.array([test.q_range for test in tests])
         q = np.linspace(0.0, 1.0, 2001)[:, None]
-        missed = (binom.pmf(np.arange(m + 1), m, q) * ((q < ends[:, 0]) | (q > ends[:, 1]))).sum(axis=1).max()
+        missed = (
+            (binom.pmf(np.arange(m + 1), m, q) * ((q < ends[:, 0]) | (q > ends[:, 1])))
+            .sum(axis=1)
+            .max()
+        )
         assert missed > 0.0  # q is restricted
         assert all(test.level + missed <= failure + SLACK for test in tests)
 
@@ -183,7 +218,11 @@ CURVES = {
     ("name", "level", "expected"),
     [
         *((name, 0.05, (0.6, 0.1)) for name in CURVES),
-        *((name, 0.3, expected) for name in ("gaussian", "tradeoff") for expected in ((0.95, 0.6), (0.97, 0.05))),
+        *(
+            (name, 0.3, expected)
+            for name in ("gaussian", "tradeoff")
+            for expected in ((0.95, 0.6), (0.97, 0.05))
+        ),
         ("renyi", 0.3, (0.95, 0.6)),
         ("renyi", 0.1, (0.97, 0.05)),
     ],
@@ -194,7 +233,10 @@ def test_the_bound_on_a_curve_is_rarely_above_the_truth(name, level, expected):
     n, m = (6, 7) if level == 0.05 else (7, 5)
     bounds = np.array(
         [
-            [certified_value(claim, Counts(x, n), Counts(y, m), level, expected) for y in range(m + 1)]
+            [
+                certified_value(claim, Counts(x, n), Counts(y, m), level, expected)
+                for y in range(m + 1)
+            ]
             for x in range(n + 1)
         ]
     )
@@ -203,7 +245,9 @@ def test_the_bound_on_a_curve_is_rarely_above_the_truth(name, level, expected):
     for value in values:
         power = claim.with_value(value).max_power(q)
         missed = probability(bounds > value + SLACK, power, q).max()
-        assert missed <= level + SLACK, f"{claim.symbol}={value}: above the truth with probability {missed}"
+        assert missed <= level + SLACK, (
+            f"{claim.symbol}={value}: above the truth with probability {missed}"
+        )
 
 
 @pytest.mark.parametrize("name", ["gaussian", "renyi", "tradeoff"])
@@ -213,12 +257,18 @@ def test_the_joint_test_of_a_curve_is_not_wasteful(name):
     n, expected = 9, (0.7, 0.2)
     bounds = np.array(
         [
-            [certified_value(claim, Counts(x, n), Counts(y, n), 0.3, expected) for y in range(n + 1)]
+            [
+                certified_value(claim, Counts(x, n), Counts(y, n), 0.3, expected)
+                for y in range(n + 1)
+            ]
             for x in range(n + 1)
         ]
     )
     q = np.linspace(0.01, 0.6, 60)
-    spent = [probability(bounds > value, claim.with_value(value).max_power(q), q).max() for value in values]
+    spent = [
+        probability(bounds > value, claim.with_value(value).max_power(q), q).max()
+        for value in values
+    ]
     assert 0.13 <= max(spent) <= 0.3 + SLACK
 
 
@@ -239,4 +289,6 @@ def test_size_of_the_epsilon_test_with_a_large_delta(n, m, delta):
     for epsilon in (0.0, 1.0):
         inside = rejected(lambda x, y: epsilon_test(x, y, 0.05, delta), n, m, epsilon, delta)
         size = probability(inside, *null_boundary(epsilon, delta)).max()
-        assert size <= 0.05 + SLACK, f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"
+        assert size <= 0.05 + SLACK, (
+            f"ε={epsilon}, δ={delta}: rejects a true claim with probability {size}"
+        )

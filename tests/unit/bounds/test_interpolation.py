@@ -75,11 +75,15 @@ def test_sharper_than_intervals_and_above_a_grid_at_the_bound_itself(left, right
     null = NullLine(math.exp(epsilon_lower(left, right, failure)), 0.0)
     found = interpolated_supremum(test.region, null, test.q_range, test.level, 128)
     q = np.linspace(*np.sqrt(test.q_range), 151) ** 2
-    shared = region_probability(test.region, null.power(q), q, common_edges(test.region, test.q_range, 128))
+    shared = region_probability(
+        test.region, null.power(q), q, common_edges(test.region, test.q_range, 128)
+    )
     assert found is not None
     assert shared.max() <= found <= shared.max() + 0.003 * test.level
     by_intervals = greatest_probability(test.region, null, test.q_range, test.level, 64, 128)
-    assert found <= by_intervals + 0.05 * test.level  # blocks that all q share are a little coarser for some of them
+    assert (
+        found <= by_intervals + 0.05 * test.level
+    )  # blocks that all q share are a little coarser for some of them
 
 
 def test_the_polynomial_errs_by_no_more_than_the_degree_promises():
@@ -91,7 +95,9 @@ def test_the_polynomial_errs_by_no_more_than_the_degree_promises():
         nodes = 0.5 + 0.1 * np.cos((np.arange(degree + 1) + 0.5) * np.pi / (degree + 1))
         values = region_probability(region, null.power(nodes**2), nodes**2, edges)
         between = np.linspace(*ends, 173)
-        guessed = [sum(value * lagrange(nodes, i, u) for i, value in enumerate(values)) for u in between]
+        guessed = [
+            sum(value * lagrange(nodes, i, u) for i, value in enumerate(values)) for u in between
+        ]
         true = region_probability(region, null.power(between**2), between**2, edges)
         assert np.max(np.abs(np.array(guessed) - true)) <= tolerance
 
@@ -101,7 +107,9 @@ def lagrange(nodes, number, u):
     return float(np.prod((u - others) / (nodes[number] - others)))
 
 
-@pytest.mark.parametrize("line", [NullLine(1.0, 0.0), NullLine(2.5, 0.0), NullLine(1.3, 0.1), NullLine(40.0, 0.0)])
+@pytest.mark.parametrize(
+    "line", [NullLine(1.0, 0.0), NullLine(2.5, 0.0), NullLine(1.3, 0.1), NullLine(40.0, 0.0)]
+)
 def test_growth_bounds_the_absolute_sum_in_the_complex_plane(line):
     for a in (0.0, 0.01, 0.1, 0.15, 0.4, 0.7):
         for b in (0.0, 1e-3, 0.05, 0.3, 1.0):

@@ -13,7 +13,11 @@ from epsilometer.errors import InputError
 
 def divergence(p, q, order):
     """Of two coins."""
-    return max(0.0, math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1))
+    return max(
+        0.0,
+        math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order))
+        / (order - 1),
+    )
 
 
 def shifted(scores, p, order):
@@ -29,7 +33,9 @@ def literal_wealth(bet, xs, ys, r):
     for x in xs:
         wealth *= 1 + bet.stake * g * (math.exp((bet.order - 1) * bet.scores[x]) - 1)
     for y in ys:
-        wealth *= 1 - bet.stake * len(xs) / len(ys) * (math.exp(r) * math.exp(bet.order * bet.scores[y]) - 1)
+        wealth *= 1 - bet.stake * len(xs) / len(ys) * (
+            math.exp(r) * math.exp(bet.order * bet.scores[y]) - 1
+        )
     return wealth
 
 
@@ -80,7 +86,9 @@ def test_the_expected_wealth_is_at_most_one_where_the_claim_holds():
 def test_the_wealth_falls_with_the_claim():
     bet = JointBet(2.0, np.array([0.5, -0.7]), 0.1)
     left, right = np.array([80, 20]), np.array([30, 70])
-    values = [bet.log_wealth(left, right, r) for r in np.linspace(0.0, bet.greatest(100, 100) - 1e-9, 50)]
+    values = [
+        bet.log_wealth(left, right, r) for r in np.linspace(0.0, bet.greatest(100, 100) - 1e-9, 50)
+    ]
     assert np.all(np.diff(values) < 0.0)
     assert bet.log_wealth(left, right, bet.greatest(100, 100) + 1e-9) == -math.inf
 

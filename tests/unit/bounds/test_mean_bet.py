@@ -26,7 +26,9 @@ def literal_log_wealth(bet, left, right, difference):
 def test_the_wealth_is_the_product_of_its_factors():
     bet = MeanBet(np.array([-1.0, 0.1, 0.5]), np.array([0.1, 0.5, 1.0]), 0.1, 0.2)
     left, right = np.array([3, 5, 9]), np.array([8, 4, 2])
-    assert bet.log_wealth(left, right, 0.2) == pytest.approx(literal_log_wealth(bet, left, right, 0.2))
+    assert bet.log_wealth(left, right, 0.2) == pytest.approx(
+        literal_log_wealth(bet, left, right, 0.2)
+    )
 
 
 @pytest.mark.parametrize("stake", [0.05, 0.2, 0.4])
@@ -40,7 +42,9 @@ def test_expected_wealth_is_at_most_one_at_the_truth(stake, p, q):
     for x in range(n + 1):
         for y in range(m + 1):
             chance = binom.pmf(x, n, p) * binom.pmf(y, m, q)
-            expected += chance * math.exp(bet.log_wealth(np.array([n - x, x]), np.array([m - y, y]), truth))
+            expected += chance * math.exp(
+                bet.log_wealth(np.array([n - x, x]), np.array([m - y, y]), truth)
+            )
     assert expected <= 1.0 + 1e-12
 
 

@@ -27,7 +27,9 @@ def literal_epsilon(m, r, v, delta, failure):
         high += 1.0
     for _ in range(45):
         middle = (low + high) / 2
-        low, high = (middle, high) if literal_p_value(m, r, v, middle, delta) < failure else (low, middle)
+        low, high = (
+            (middle, high) if literal_p_value(m, r, v, middle, delta) < failure else (low, middle)
+        )
     return low
 
 
@@ -42,7 +44,9 @@ def literal_epsilon(m, r, v, delta, failure):
     ],
 )
 def test_agrees_with_the_published_formula(m, r, v, delta):
-    assert one_run_epsilon(m, r, v, delta, 0.05) == pytest.approx(literal_epsilon(m, r, v, delta, 0.05), abs=1e-6)
+    assert one_run_epsilon(m, r, v, delta, 0.05) == pytest.approx(
+        literal_epsilon(m, r, v, delta, 0.05), abs=1e-6
+    )
     for epsilon in (0.0, 0.5, 2.0):
         assert one_run_p_value(m, r, v, epsilon, delta) == pytest.approx(
             literal_p_value(m, r, v, epsilon, delta), abs=1e-9
@@ -69,7 +73,9 @@ def test_guessing_proves_nothing():
     assert one_run_p_value(10, 0, 0, 1.0, 0.0) == 1.0
 
 
-@pytest.mark.parametrize(("m", "r", "v"), [(10, 11, 5), (10, 5, 6), (0, 0, 0), (10, 5, -1), (10.0, 5, 5), (True, 1, 1)])
+@pytest.mark.parametrize(
+    ("m", "r", "v"), [(10, 11, 5), (10, 5, 6), (0, 0, 0), (10, 5, -1), (10.0, 5, 5), (True, 1, 1)]
+)
 def test_impossible_guesses(m, r, v):
     with pytest.raises(InputError):
         one_run_p_value(m, r, v, 1.0, 0.0)

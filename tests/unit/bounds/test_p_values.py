@@ -7,7 +7,15 @@ import pytest
 from scipy.stats import binom
 
 from epsilometer.bounds import Counts, certificate_p_value, certified_value
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 
 # What is rounding and not a broken promise, as a share of t.
 ROUNDING = 1e-9
@@ -17,7 +25,10 @@ LOPSIDED = TradeOffDP(([0.0, 0.1, 1.0], [0.9, 0.5, 0.0]))
 def p_values(claim, n, m, failure, expected):
     return np.array(
         [
-            [certificate_p_value(claim, Counts(x, n), Counts(y, m), failure, expected) for y in range(m + 1)]
+            [
+                certificate_p_value(claim, Counts(x, n), Counts(y, m), failure, expected)
+                for y in range(m + 1)
+            ]
             for x in range(n + 1)
         ]
     )
@@ -93,14 +104,18 @@ def test_p_values_are_valid_whatever_the_failure_probability_of_the_audit(failur
 
 def test_p_values_fall_with_the_evidence():
     claim, right = PureDP(1.0), Counts(100, 700)
-    found = [certificate_p_value(claim, Counts(x, 700), right, 0.05) for x in (270, 300, 330, 400, 600)]
+    found = [
+        certificate_p_value(claim, Counts(x, 700), right, 0.05) for x in (270, 300, 330, 400, 600)
+    ]
     assert found == sorted(found, reverse=True)
     assert 0.0 < found[-1] < 1e-6
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(0.5), ApproxDP(0.5, 0.01)])
 def test_p_values_of_overwhelming_evidence_are_above_zero(claim):
-    found = certificate_p_value(claim, Counts(900_000, 10**6), Counts(1000, 10**6), 0.05, (0.9, 0.001))
+    found = certificate_p_value(
+        claim, Counts(900_000, 10**6), Counts(1000, 10**6), 0.05, (0.9, 0.001)
+    )
     assert 0.0 < found < 1e-100
 
 

@@ -24,8 +24,12 @@ def test_tight_is_randomized_response(order, epsilon):
 @pytest.mark.parametrize("order", ORDERS[:4])
 @pytest.mark.parametrize("epsilon", LEVELS[1:])
 def test_tight_is_the_quotient_of_hyperbolic_sines(order, epsilon):
-    quotient = (math.sinh(order * epsilon) - math.sinh((order - 1.0) * epsilon)) / math.sinh(epsilon)
-    assert greatest_divergence(epsilon, order) == pytest.approx(math.log(quotient) / (order - 1.0), rel=1e-6)
+    quotient = (math.sinh(order * epsilon) - math.sinh((order - 1.0) * epsilon)) / math.sinh(
+        epsilon
+    )
+    assert greatest_divergence(epsilon, order) == pytest.approx(
+        math.log(quotient) / (order - 1.0), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("order", ORDERS)

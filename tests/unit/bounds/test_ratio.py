@@ -26,7 +26,10 @@ def test_p_value_grows_with_epsilon(left, right, delta):
     test = epsilon_test(left, right, 0.05, delta)
     grid = np.linspace(0, 6, 13)
     q = np.linspace(*np.sqrt(test.q_range), 201) ** 2
-    reached = [region_probability(test.region, NullLine(math.exp(e), delta).power(q), q, 64).max() for e in grid]
+    reached = [
+        region_probability(test.region, NullLine(math.exp(e), delta).power(q), q, 64).max()
+        for e in grid
+    ]
     assert all(a <= b + 1e-9 for a, b in pairwise(reached))
     # The reported one is an upper bound that is refined only as far as the verdict needs: the verdict is monotone.
     reported = [test.p_value(epsilon, delta) for epsilon in grid]
@@ -49,7 +52,9 @@ def test_what_is_returned_was_rejected(left, right):
 def test_not_far_below_the_largest_rejected_value(left, right):
     bound = epsilon_lower(left, right, 0.05)
     test = epsilon_test(left, right, 0.05)
-    beyond = bound + 0.03 * max(math.log(left.share / max(right.share, 0.05 / right.trials)) - bound, 0.05)
+    beyond = bound + 0.03 * max(
+        math.log(left.share / max(right.share, 0.05 / right.trials)) - bound, 0.05
+    )
     assert not test.rejects(beyond + 0.02, 0.0)
 
 
@@ -93,7 +98,11 @@ def test_always_left_never_right_is_a_large_loss():
 def test_known_values():
     # Laplace-like frequencies: what METHODS expects of 70 000 fresh draws per side.
     n = 70_000
-    assert 0.66 < epsilon_lower(Counts(n // 2, n), Counts(round(n / 2 * math.exp(-0.7)), n), 0.05) < 0.7
+    assert (
+        0.66
+        < epsilon_lower(Counts(n // 2, n), Counts(round(n / 2 * math.exp(-0.7)), n), 0.05)
+        < 0.7
+    )
     assert 0.19 < delta_lower(Counts(round(0.5 * n), n), Counts(round(0.3 * n), n), 0.05, 0.0) < 0.2
 
 
@@ -107,13 +116,19 @@ def test_more_hits_prove_more():
 
 
 def test_a_larger_delta_proves_less():
-    bounds = [epsilon_lower(Counts(300, 1000), Counts(30, 1000), 0.05, delta) for delta in (0, 0.01, 0.1, 0.25, 0.3)]
+    bounds = [
+        epsilon_lower(Counts(300, 1000), Counts(30, 1000), 0.05, delta)
+        for delta in (0, 0.01, 0.1, 0.25, 0.3)
+    ]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] == 0
 
 
 def test_smaller_failure_probability_proves_less():
-    bounds = [epsilon_lower(Counts(300, 1000), Counts(30, 1000), failure) for failure in (0.2, 0.05, 1e-3, 1e-6, 1e-9)]
+    bounds = [
+        epsilon_lower(Counts(300, 1000), Counts(30, 1000), failure)
+        for failure in (0.2, 0.05, 1e-3, 1e-6, 1e-9)
+    ]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] > 0
 
@@ -165,12 +180,17 @@ def test_extreme_confidences_are_proved_too(failure_probability):
     bound = epsilon_lower(left, right, failure_probability)
     assert bound > 0.1
     test = epsilon_test(left, right, failure_probability)
-    needed = [max(0, math.ceil(each - 1e-9)) for each in test.region.threshold(np.arange(71.0)).tolist()]
+    needed = [
+        max(0, math.ceil(each - 1e-9)) for each in test.region.threshold(np.arange(71.0)).tolist()
+    ]
     with localcontext(prec=60):
         for q in np.linspace(*test.q_range, 40).tolist():
             p = min(Decimal(q) * Decimal(bound).exp(), Decimal(1))
             masses = [binomial_mass(60, k, p) for k in range(61)]
-            chances = [binomial_mass(70, y, Decimal(q)) * sum(masses[least:]) for y, least in enumerate(needed)]
+            chances = [
+                binomial_mass(70, y, Decimal(q)) * sum(masses[least:])
+                for y, least in enumerate(needed)
+            ]
             assert sum(chances) <= Decimal(test.level)
 
 
@@ -180,5 +200,11 @@ def binomial_mass(n, k, p):
 
 @pytest.mark.parametrize("failure_probability", [1e-299, 1e-305, 1e-320])
 def test_no_confidence_is_too_high_to_be_asked_for(failure_probability):
-    assert 0.0 <= epsilon_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability) < 4.0
-    assert 0.0 <= delta_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability, 1.0) < 0.9
+    assert (
+        0.0 <= epsilon_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability) < 4.0
+    )
+    assert (
+        0.0
+        <= delta_lower(Counts(9000, 10_000), Counts(100, 10_000), failure_probability, 1.0)
+        < 0.9
+    )

@@ -8,7 +8,13 @@ import pytest
 from scipy.special import betainc, betaincc
 from scipy.stats import binom
 
-from epsilometer.bounds.supremum import NullLine, Region, _chord_excess, greatest_probability, region_probability
+from epsilometer.bounds.supremum import (
+    NullLine,
+    Region,
+    _chord_excess,
+    greatest_probability,
+    region_probability,
+)
 
 # Every value of Y is a block of its own where there are at most 40 draws on the right.
 FINE = 64
@@ -45,7 +51,9 @@ def test_region_probability_is_the_double_sum(region):
     p, q = (axis.ravel() for axis in np.meshgrid(grid, grid))
     fast = region_probability(region, p, q, FINE)
     slow = [naive(region, a, b) for a, b in zip(p, q, strict=True)]
-    assert fast == pytest.approx(slow, abs=1e-7)  # what lies far below the mean of Y is added in full
+    assert fast == pytest.approx(
+        slow, abs=1e-7
+    )  # what lies far below the mean of Y is added in full
     assert np.all(fast >= np.array(slow) - 1e-13)
     assert np.all(fast <= 1.0)
 
@@ -81,7 +89,9 @@ def test_no_probability_is_lost_with_huge_counts(m, q):
         def step(y, cut=cut):
             return np.where(y < cut, 0.0, 2.0)
 
-        found = float(region_probability(Region(step, 1, m), np.array([0.5]), np.array([q]), 128)[0])
+        found = float(
+            region_probability(Region(step, 1, m), np.array([0.5]), np.array([q]), 128)[0]
+        )
         assert found >= binom.cdf(cut - 1, m, q) - 1e-12
 
 
@@ -126,13 +136,18 @@ def test_greatest_probability_is_close_where_the_level_needs_it():
 
 def test_more_intervals_only_sharpen_the_answer():
     region, null, q_range = Region(linear(1.5, 4.0), 60, 60), NullLine(1.5, 0.0), (0.05, 0.4)
-    found = [greatest_probability(region, null, q_range, 0.05, intervals, 61) for intervals in (4, 16, 64, 1024)]
+    found = [
+        greatest_probability(region, null, q_range, 0.05, intervals, 61)
+        for intervals in (4, 16, 64, 1024)
+    ]
     assert all(coarse >= fine - 1e-12 for coarse, fine in pairwise(found))
     assert found[-1] == pytest.approx(supremum_on_grid(region, null, q_range), abs=0.02)
 
 
 def test_power_is_cut_at_one():
-    assert NullLine(3.0, 0.1).power(np.array([0.0, 0.1, 0.3, 0.9])) == pytest.approx([0.1, 0.4, 1.0, 1.0])
+    assert NullLine(3.0, 0.1).power(np.array([0.0, 0.1, 0.3, 0.9])) == pytest.approx(
+        [0.1, 0.4, 1.0, 1.0]
+    )
 
 
 @pytest.mark.parametrize("region", REGIONS)
@@ -145,14 +160,19 @@ def test_chord_bounds_the_second_derivative(region, null):
     b = a + 0.01
     allowed = _chord_excess(region, null, a, b) * 8 / (b - a) ** 2
     for place in (a, 0.5 * (a + b), b):
-        f = [region_probability(region, null.power(q), q, FINE) for q in (place - step, place, place + step)]
+        f = [
+            region_probability(region, null.power(q), q, FINE)
+            for q in (place - step, place, place + step)
+        ]
         curvature = np.abs(f[0] - 2 * f[1] + f[2]) / step**2
         assert np.all(curvature <= allowed * (1 + 1e-6) + 1e-2)
 
 
 def test_chord_says_nothing_at_the_ends():
     region = Region(linear(1.0, 1.0), 5, 5)
-    touching = _chord_excess(region, NullLine(2.0, 0.0), np.array([0.0, 0.45, 0.6]), np.array([0.1, 0.55, 0.7]))
+    touching = _chord_excess(
+        region, NullLine(2.0, 0.0), np.array([0.0, 0.45, 0.6]), np.array([0.1, 0.55, 0.7])
+    )
     assert touching == pytest.approx([1.0, 1.0, 1.0])
 
 
@@ -160,7 +180,10 @@ def slow_region_probability(region, p, q, edges):
     """Literally, with P(Y < edge) as the complement of the incomplete beta function."""
     below = np.array([betaincc(edge, region.n_right - edge + 1, q) for edge in edges])
     mass = np.diff(below, append=1.0)
-    tail = [betainc(needed, region.n_left - needed + 1, p) for needed in np.ceil(region.threshold(edges))]
+    tail = [
+        betainc(needed, region.n_left - needed + 1, p)
+        for needed in np.ceil(region.threshold(edges))
+    ]
     return below[0] + float(mass @ tail)
 
 

@@ -54,7 +54,9 @@ class TestApprox:
         assert np.array_equal(ApproxDP(0.8, 0.0).max_power(Q), PureDP(0.8).max_power(Q))
 
     def test_both_ways_of_asking_have_one_curve(self):
-        assert np.array_equal(ApproxDP(0.8, 0.05).max_power(Q), ApproxDeltaDP(0.8, 0.05).max_power(Q))
+        assert np.array_equal(
+            ApproxDP(0.8, 0.05).max_power(Q), ApproxDeltaDP(0.8, 0.05).max_power(Q)
+        )
         assert ApproxDP(0.8, 0.05).value == 0.8
         assert ApproxDeltaDP(0.8, 0.05).value == 0.05
 
@@ -85,8 +87,12 @@ class TestGaussian:
 class TestRenyi:
     def test_divergence_of_two_coins(self):
         p, q, order = 0.7, 0.4, 3.0
-        expected = math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
-        assert float(bernoulli_divergence(np.array(p), np.array(q), np.array(order))) == pytest.approx(expected)
+        expected = math.log(
+            p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)
+        ) / (order - 1)
+        assert float(
+            bernoulli_divergence(np.array(p), np.array(q), np.array(order))
+        ) == pytest.approx(expected)
 
     def test_certain_and_impossible_coins(self):
         def divergence(p, q):
@@ -114,7 +120,9 @@ class TestRenyi:
         # p on the returned curve must not be allowed strictly below it.
         claim = RenyiDP(2.0, 0.3)
         for q in Q:
-            assert claim.least_value(float(claim.max_power(float(q))), float(q)) >= 0.3 * (1 - 1e-12)
+            assert claim.least_value(float(claim.max_power(float(q))), float(q)) >= 0.3 * (
+                1 - 1e-12
+            )
 
 
 class TestZeroConcentrated:
@@ -141,11 +149,22 @@ class TestZeroConcentrated:
         # N(0, 1) and N(μ, 1) are exactly μ²/2 concentrated, so their events prove no more.
         for mu in (0.3, 1.0, 2.0):
             for q in Q:
-                assert ZCDP(0.0).least_value(float(GaussianDP(mu).max_power(float(q))), float(q)) <= mu**2 / 2 + 1e-12
+                assert (
+                    ZCDP(0.0).least_value(float(GaussianDP(mu).max_power(float(q))), float(q))
+                    <= mu**2 / 2 + 1e-12
+                )
 
 
 @pytest.mark.parametrize(
-    "claim", [PureDP(0.5), PureDP(4.0), ApproxDP(1.0, 0.01), ApproxDP(0.0, 0.3), GaussianDP(0.4), GaussianDP(2.5)]
+    "claim",
+    [
+        PureDP(0.5),
+        PureDP(4.0),
+        ApproxDP(1.0, 0.01),
+        ApproxDP(0.0, 0.3),
+        GaussianDP(0.4),
+        GaussianDP(2.5),
+    ],
 )
 def test_trade_off_curves_are_their_own_inverse(claim):
     for error in np.linspace(0.001, 0.999, 200):

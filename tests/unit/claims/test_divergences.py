@@ -11,7 +11,15 @@ from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
 from epsilometer.claims import RenyiDP, bernoulli_divergence
 
 ORDERS = [1.0 + 2.0**-52, 1.0 + 1e-14, 1.0 + 1e-9, 1.0 + 1e-4, 1.5, 2.0, 30.0, 1e6]
-COINS = [(0.55, 0.5), (0.5, 0.55), (0.9, 1e-6), (1e-9, 0.3), (1.0 - 1e-12, 0.5), (0.5 + 1e-9, 0.5), (0.999, 0.001)]
+COINS = [
+    (0.55, 0.5),
+    (0.5, 0.55),
+    (0.9, 1e-6),
+    (1e-9, 0.3),
+    (1.0 - 1e-12, 0.5),
+    (0.5 + 1e-9, 0.5),
+    (0.999, 0.001),
+]
 
 
 def exact(p, q, order):
@@ -92,4 +100,6 @@ def test_randomized_response_has_the_greatest_divergence_of_pure_privacy(order, 
     q = 1.0 / (1.0 + math.exp(epsilon))
     direct = float(bernoulli_divergence(np.array(1.0 - q), np.array(q), np.array(order)))
     assert greatest_divergence(epsilon, order) == pytest.approx(direct, rel=1e-7, abs=1e-15)
-    assert least_epsilon(greatest_divergence(epsilon, order), order) == pytest.approx(epsilon, rel=1e-6)
+    assert least_epsilon(greatest_divergence(epsilon, order), order) == pytest.approx(
+        epsilon, rel=1e-6
+    )

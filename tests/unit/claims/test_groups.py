@@ -61,7 +61,9 @@ def test_gaussian_delta_against_the_formula():
 
     for mu in (0.1, 1.0, 5.0):
         for epsilon in (0.0, 0.5, 3.0):
-            exact = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+            exact = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(
+                -mu / 2 - epsilon / mu
+            )
             assert em.GaussianDP(mu).delta(epsilon) == pytest.approx(exact, abs=1e-12)
     assert em.GaussianDP(0.0).delta(0.5) == 0.0
     assert em.GaussianDP(0.1).epsilon(0.5) == 0.0

@@ -34,7 +34,9 @@ NO_NUMBERS = [True, False, "1", None, 1j, [1.0], np.True_, np.array([1.0])]
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("value", [-1.0, -1e-300, math.nan, math.inf, -math.inf, *NO_NUMBERS], ids=repr)
+@pytest.mark.parametrize(
+    "value", [-1.0, -1e-300, math.nan, math.inf, -math.inf, *NO_NUMBERS], ids=repr
+)
 def test_values_that_make_no_sense(make, value):
     with pytest.raises(InputError) as caught:
         make(value)

@@ -37,7 +37,13 @@ def test_least_value_is_power_above_the_curve():
 
 @pytest.mark.parametrize(
     "curve",
-    [gaussian(0.5), gaussian(3.0), lambda error: max(0.0, 1 - 20 * error), lambda error: 1 - error, lambda error: 0.0],
+    [
+        gaussian(0.5),
+        gaussian(3.0),
+        lambda error: max(0.0, 1 - 20 * error),
+        lambda error: 1 - error,
+        lambda error: 0.0,
+    ],
 )
 def test_stored_form_is_never_stricter_than_the_function(curve):
     claim = TradeOffDP(curve)

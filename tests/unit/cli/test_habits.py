@@ -21,7 +21,14 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("100000", 10**5), ("100_000", 10**5), ("1e5", 10**5), ("100k", 10**5), ("2.5M", 2_500_000), (" 1K ", 1000)],
+    [
+        ("100000", 10**5),
+        ("100_000", 10**5),
+        ("1e5", 10**5),
+        ("100k", 10**5),
+        ("2.5M", 2_500_000),
+        (" 1K ", 1000),
+    ],
 )
 def test_counts(text, number):
     assert count(text) == number
@@ -92,7 +99,9 @@ def write_sides(folder, kind):
         if kind == "csv":
             text = COLUMNS + "".join(f"{i},{value},{city}\n" for i, value, city in rows)
         else:
-            text = "".join(f'{{"id": {i}, "count": {value}, "city": "{city}"}}\n' for i, value, city in rows)
+            text = "".join(
+                f'{{"id": {i}, "count": {value}, "city": "{city}"}}\n' for i, value, city in rows
+            )
         (folder / f"{side}.{kind}").write_text(text)
 
 
@@ -100,14 +109,27 @@ def write_sides(folder, kind):
 @pytest.mark.parametrize(("columns", "status"), [("count", 1), ("count,city", 1), ("city", 0)])
 def test_columns(folder, kind, columns, status):
     write_sides(folder, kind)
-    given = ["compare", f"left.{kind}", f"right.{kind}", "--columns", columns, "--epsilon", "1", "--seed", "0"]
+    given = [
+        "compare",
+        f"left.{kind}",
+        f"right.{kind}",
+        "--columns",
+        columns,
+        "--epsilon",
+        "1",
+        "--seed",
+        "0",
+    ]
     assert main(given) == status
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_a_column_that_is_not_there(folder, capsys, kind):
     write_sides(folder, kind)
-    assert main(["compare", f"left.{kind}", f"right.{kind}", "--columns", "total", "--epsilon", "1"]) == 2
+    assert (
+        main(["compare", f"left.{kind}", f"right.{kind}", "--columns", "total", "--epsilon", "1"])
+        == 2
+    )
     assert "has no column 'total'; it has 'id, count, city'" in capsys.readouterr().err
 
 
@@ -140,7 +162,9 @@ def test_measure_is_about_pure_epsilon_unless_told_otherwise():
 def test_whole_floats_are_samples_in_python_and_files(folder, capsys):
     assert em.audit(em.zoo.laplace(), samples=1e3, seed=0).settings["samples"] == 1000
     for samples in ("1e3", '"1k"', "1_000"):
-        (folder / "audit.toml").write_text(f'mechanism = "zoo:laplace"\nsamples = {samples}\nseed = 0\n')
+        (folder / "audit.toml").write_text(
+            f'mechanism = "zoo:laplace"\nsamples = {samples}\nseed = 0\n'
+        )
         assert main(["audit", "audit.toml"]) == 0
         assert "1,000 left, 1,000 right" in capsys.readouterr().out
 
@@ -201,7 +225,9 @@ def test_a_batch_function_that_was_not_called_one():
     def many(x, n, rng):
         return x + rng.laplace(size=n)
 
-    with pytest.raises(em.MechanismError, match=r"draws many outputs at once is audited as from_batch\(f\)"):
+    with pytest.raises(
+        em.MechanismError, match=r"draws many outputs at once is audited as from_batch\(f\)"
+    ):
         em.audit(many, em.Pair(0, 1), em.PureDP(1.0), samples=500, seed=0)
 
 
@@ -215,15 +241,19 @@ def test_doctor(capsys):
     said = capsys.readouterr().out
     assert re.search(r"^jobs +up to \d+", said, re.MULTILINE)
     for extra in EXTRAS:
-        assert re.search(rf"^{extra} .*(\d|pip install 'epsilometer\[{extra}\]')$", said, re.MULTILINE)
+        assert re.search(
+            rf"^{extra} .*(\d|pip install 'epsilometer\[{extra}\]')$", said, re.MULTILINE
+        )
 
 
 def test_extras_are_those_of_the_package():
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     name_of = re.compile(r"[\w-]+")
-    assert {extra: {name_of.match(each)[0] for each in needs} for extra, needs in declared.items()} == {
-        extra: set(packages) for extra, (packages, _) in EXTRAS.items()
-    }
+    assert {
+        extra: {name_of.match(each)[0] for each in needs} for extra, needs in declared.items()
+    } == {extra: set(packages) for extra, (packages, _) in EXTRAS.items()}
 
 
 def test_the_address_of_the_project_is_one_placeholder():
@@ -233,16 +263,25 @@ def test_the_address_of_the_project_is_one_placeholder():
 
 
 def test_completion():
-    asked = {"_EPSILOMETER_COMPLETE": "complete_bash", "COMP_WORDS": "epsilometer audit --sam", "COMP_CWORD": "2"}
+    asked = {
+        "_EPSILOMETER_COMPLETE": "complete_bash",
+        "COMP_WORDS": "epsilometer audit --sam",
+        "COMP_CWORD": "2",
+    }
     command = [sys.executable, "-m", "epsilometer"]
-    ended = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, env=os.environ | asked, capture_output=True, text=True, check=False
+    )
     assert ended.stdout.split() == ["--samples"]
 
 
 def test_completion_is_installed(tmp_path):
     command = [sys.executable, "-m", "epsilometer", "--install-completion", "bash"]
     # Named, because there is no shell above a test from which it could be guessed.
-    environment = os.environ | {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    environment = os.environ | {
+        "HOME": str(tmp_path),
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+    }
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / ".bash_completions" / "epsilometer.sh").is_file()
@@ -264,7 +303,18 @@ def test_a_report_that_cannot_be_written_is_status_2(folder, capsys):
     (folder / "gone" / "m.py").write_text(
         "import shutil\ndef leak(x):\n    shutil.rmtree('gone', ignore_errors=True)\n    return x\n"
     )
-    given = ["audit", "gone/m.py", "--left", "0", "--right", "1", "--epsilon", "1", "--samples", "100"]
+    given = [
+        "audit",
+        "gone/m.py",
+        "--left",
+        "0",
+        "--right",
+        "1",
+        "--epsilon",
+        "1",
+        "--samples",
+        "100",
+    ]
     assert main([*given, "--html", "gone/report.html"]) == 2
     said = capsys.readouterr()
     assert "REFUTED" in said.out

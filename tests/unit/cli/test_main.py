@@ -33,7 +33,20 @@ def here(tmp_path, monkeypatch):
 
 
 def audit(name, *more):
-    return main(["audit", f"cli_mechanisms:{name}", "--left", "0", "--right", "1", "--epsilon", "1", *FAST, *more])
+    return main(
+        [
+            "audit",
+            f"cli_mechanisms:{name}",
+            "--left",
+            "0",
+            "--right",
+            "1",
+            "--epsilon",
+            "1",
+            *FAST,
+            *more,
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,9 +67,18 @@ def audit(name, *more):
         (["audit", "cli_broken:f"], "RuntimeError: cannot start"),
         (["audit", "cli_mechanisms:goof"], "did you mean 'good'"),
         (["audit", "cli_mechanisms:good", "--epsilon", "1"], "--left and --right are needed"),
-        (["audit", "cli_mechanisms:good", "--left", "0", "--right", "1"], "a claim cannot be made of nothing"),
-        (["audit", "cli_mechanisms:good", "--left", "zero", "--right", "1"], "--left 'zero' is not JSON"),
-        (["audit", "cli_mechanisms:good", "--left", "@none.npy", "--right", "1"], "none.npy is missing"),
+        (
+            ["audit", "cli_mechanisms:good", "--left", "0", "--right", "1"],
+            "a claim cannot be made of nothing",
+        ),
+        (
+            ["audit", "cli_mechanisms:good", "--left", "zero", "--right", "1"],
+            "--left 'zero' is not JSON",
+        ),
+        (
+            ["audit", "cli_mechanisms:good", "--left", "@none.npy", "--right", "1"],
+            "none.npy is missing",
+        ),
         (["audit", "zoo:laplace", "--json", "no/folder/r.json"], "there is no folder"),
         (["audit", "zoo:laplace", "--method", "evnts"], "did you mean 'events'"),
         (["audit", "zoo:laplace", "--samples", "3"], "samples=3"),
@@ -107,7 +129,9 @@ def test_verdicts(capsys):
     assert audit("good") == 0
     assert audit("batch", "--batch") == 1
     assert audit("drifts") == 3
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines() if ":" in line[:13]] == [
+    assert [
+        line.split(":")[0] for line in capsys.readouterr().out.splitlines() if ":" in line[:13]
+    ] == [
         "NOT REFUTED",
         "REFUTED",
         "INCONCLUSIVE",
@@ -151,7 +175,9 @@ def test_no_arguments_is_help_but_no_success(capsys):
     assert "epsilometer demo" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["demo", "audit", "measure", "compare", "replay", "zoo", "methods", "reproduce"])
+@pytest.mark.parametrize(
+    "command", ["demo", "audit", "measure", "compare", "replay", "zoo", "methods", "reproduce"]
+)
 def test_every_command_has_help(command, capsys):
     assert main([command, "--help"]) == 0
     assert f"Usage: epsilometer {command}" in capsys.readouterr().out

@@ -25,7 +25,9 @@ def toml(tmp_path):
 
 
 def test_values_are_json_or_words():
-    assert read_options(["domain=[0, 1]", "lipschitz=1.5", "kernel=biweight", "floor=null", "bound=.5"]) == {
+    assert read_options(
+        ["domain=[0, 1]", "lipschitz=1.5", "kernel=biweight", "floor=null", "bound=.5"]
+    ) == {
         "domain": [0, 1],
         "lipschitz": 1.5,
         "kernel": "biweight",
@@ -42,7 +44,10 @@ def test_what_is_no_option_is_refused(entries):
 
 def test_a_file_gives_options_and_flags_add_to_them(toml):
     assert request_of(toml, {}).keywords["options"] == {"floor": 0.01, "region": [-1, 1]}
-    assert request_of(toml, {"option": ["floor=0.5"]}).keywords["options"] == {"floor": 0.5, "region": [-1, 1]}
+    assert request_of(toml, {"option": ["floor=0.5"]}).keywords["options"] == {
+        "floor": 0.5,
+        "region": [-1, 1],
+    }
 
 
 def test_another_method_on_the_command_line_leaves_the_options_of_the_file_behind(toml):
@@ -52,7 +57,9 @@ def test_another_method_on_the_command_line_leaves_the_options_of_the_file_behin
 
 
 def test_a_mapping_becomes_the_options_of_the_method():
-    assert as_options("ldp-histogram", {"domain": [0, 1], "lipschitz": 1.5}) == em.ldp.Options((0, 1), 1.5)
+    assert as_options("ldp-histogram", {"domain": [0, 1], "lipschitz": 1.5}) == em.ldp.Options(
+        (0, 1), 1.5
+    )
     given = em.mmd.Options()
     assert as_options("mmd", given) is given
 
@@ -67,7 +74,10 @@ def test_a_mapping_and_its_object_give_the_same_audit():
 
 
 def test_stopping_early_takes_a_mapping_too():
-    assert em.audit(em.zoo.svt5(), stop_early=True, samples=400, seed=0, options={"pilot": 20}).verdict is not None
+    assert (
+        em.audit(em.zoo.svt5(), stop_early=True, samples=400, seed=0, options={"pilot": 20}).verdict
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,5 +95,10 @@ def test_wrong_options_are_named(name, options, message):
 
 
 def test_every_method_tells_its_options():
-    assert {name for name in names() if option_names(name)} >= {"local", "mmd", "hockey-stick", "renyi-variational"}
+    assert {name for name in names() if option_names(name)} >= {
+        "local",
+        "mmd",
+        "hockey-stick",
+        "renyi-variational",
+    }
     assert option_names("events") == []

@@ -29,7 +29,13 @@ def toml(tmp_path):
 
 
 def test_flags_make_a_finder():
-    flags = {"finder": "random", "domain": "vector:10", "relation": "replace", "trials": 5, "trial_samples": 700}
+    flags = {
+        "finder": "random",
+        "domain": "vector:10",
+        "relation": "replace",
+        "trials": 5,
+        "trial_samples": 700,
+    }
     described = request_of(TARGET, {**flags, "seed": 4, "search_on": True}).inputs.describe()
     assert described["name"] == "random"
     assert (described["trials"], described["samples"], described["seed"]) == (5, 700, 4)
@@ -54,7 +60,12 @@ def test_inputs_of_the_command_line_replace_a_finder_of_a_file(toml):
 
 
 def test_patterns_have_no_seed():
-    assert request_of("zoo:svt5", {"finder": "patterns", "domain": "queries:10", "seed": 3}).inputs.trials == 8
+    assert (
+        request_of(
+            "zoo:svt5", {"finder": "patterns", "domain": "queries:10", "seed": 3}
+        ).inputs.trials
+        == 8
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +85,9 @@ def test_flags_that_do_not_go_together(flags, reason):
 
 def test_a_finder_in_a_suite_replaces_the_inputs_of_all(toml):
     text = 'epsilon = 1\nleft = 0\nright = 1\n[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\n'
-    path = toml(text + 'mechanism = "zoo:dp_mean"\n[audit.finder]\nname = "grid"\ndomain = "vector:10"\n')
+    path = toml(
+        text + 'mechanism = "zoo:dp_mean"\n[audit.finder]\nname = "grid"\ndomain = "vector:10"\n'
+    )
     one, other = read_suite(Path(path)).entries
     assert (one.settings["left"], one.settings["right"]) == (0, 1)
     assert "left" not in other.settings
@@ -90,7 +103,11 @@ def test_a_domain_alone_is_searched():
     described = request_of(
         TARGET, {"domain": "records:number:0:1", "relation": "add-remove", "seed": 4}
     ).inputs.describe()
-    assert (described["name"], described["relation"], described["beyond"]) == ("search", "add-remove", False)
+    assert (described["name"], described["relation"], described["beyond"]) == (
+        "search",
+        "add-remove",
+        False,
+    )
     assert described["domain"].startswith("Records(value=Number(low=0, high=1")
     assert described["seed"] == 4
 
@@ -98,7 +115,9 @@ def test_a_domain_alone_is_searched():
 def test_settings_of_a_search_may_stand_outside_of_its_table(toml):
     text = 'mechanism = "zoo:dp_mean"\nepsilon = 1.0\nbeyond = true\ntrial_samples = 700\n'
     domain = 'domain = {kind = "table", rows = [0, 3], columns = {age = "integer:0:99", ill = "boolean"}}\n'
-    described = request_of(toml(text + domain), {"relation": "replace", "trials": 7}).inputs.describe()
+    described = request_of(
+        toml(text + domain), {"relation": "replace", "trials": 7}
+    ).inputs.describe()
     assert (described["beyond"], described["samples"], described["trials"]) == (True, 700, 7)
     assert described["domain"].startswith("Table(")
 
@@ -116,9 +135,17 @@ def test_the_neighbours_of_a_file(toml, tmp_path):
     for plan in (
         request_of(TARGET, flags),
         request_of(
-            toml('mechanism = "zoo:dp_mean"\nepsilon = 1.0\naround = "data.csv"\nrelation = "add-remove"\n'), {}
+            toml(
+                'mechanism = "zoo:dp_mean"\nepsilon = 1.0\naround = "data.csv"\nrelation = "add-remove"\n'
+            ),
+            {},
         ),
-        request_of(toml('mechanism = "zoo:dp_mean"\n[finder]\naround = "@data.csv"\nrelation = "add-remove"\n'), {}),
+        request_of(
+            toml(
+                'mechanism = "zoo:dp_mean"\n[finder]\naround = "@data.csv"\nrelation = "add-remove"\n'
+            ),
+            {},
+        ),
     ):
         pair = plan.inputs.ask()
         assert plan.inputs.describe()["relation"] == "add-remove"

@@ -27,7 +27,9 @@ def toml(tmp_path, monkeypatch):
 
 def test_everything_is_read(toml, tmp_path):
     (tmp_path / "left.json").write_text("[1]")
-    path = toml('mechanism = "zoo:laplace"\nleft = "@left.json"\nright = "@@x"\nepsilon = 1.0\nsamples = 100\n')
+    path = toml(
+        'mechanism = "zoo:laplace"\nleft = "@left.json"\nright = "@@x"\nepsilon = 1.0\nsamples = 100\n'
+    )
     assert read_settings(path) == {
         "mechanism": "zoo:laplace",
         "left": [1],
@@ -54,7 +56,10 @@ def test_flags_replace_the_whole_claim_and_pair(toml):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('mechanism = "zoo:laplace"\nepsilom = 1\n', "unknown key 'epsilom'; did you mean 'epsilon'"),
+        (
+            'mechanism = "zoo:laplace"\nepsilom = 1\n',
+            "unknown key 'epsilom'; did you mean 'epsilon'",
+        ),
         ("epsilon = 1\n", "names no mechanism"),
         ("mechanism = 3\n", "mechanism = 3 must be a str"),
         ('mechanism = "zoo:laplace"\npairs = [[1, 2, 3]]\n', r"must be \[left, right\]"),

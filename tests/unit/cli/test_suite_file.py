@@ -43,7 +43,12 @@ def test_defaults_and_own_settings(suite):
     first, second = read.entries
     assert (read.title, read.family_confidence, read.nights) == ("Ours", None, False)
     assert first.name == "zoo:laplace"
-    assert first.settings == {"mechanism": "zoo:laplace", "samples": 1000, "epsilon": 1, "delta": 1e-6}
+    assert first.settings == {
+        "mechanism": "zoo:laplace",
+        "samples": 1000,
+        "epsilon": 1,
+        "delta": 1e-6,
+    }
     assert second.settings == {"mechanism": "zoo:svt5", "samples": 50, "mu": 2}
     assert (second.name, second.expected, second.seconds) == ("second", Verdict.REFUTED, 9.0)
 
@@ -88,7 +93,10 @@ def test_the_digest_follows_settings_inputs_and_code(suite, tmp_path):
         ('[[audit]]\nmechanism = "zoo:laplace"\nhtml = "x.html"\n', "--out"),
         ('[[audit]]\nmechanism = "zoo:laplace"\nexpect = "private"\n', "must be one of 'refuted'"),
         ('[[audit]]\nmechanism = "zoo:laplace"\ntime_limit = 0\n', "above 0"),
-        ('[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\nmechanism = "zoo:laplace"\n', "two audits are called"),
+        (
+            '[[audit]]\nmechanism = "zoo:laplace"\n[[audit]]\nmechanism = "zoo:laplace"\n',
+            "two audits are called",
+        ),
     ],
 )
 def test_nonsense_is_named(suite, text, reason):
@@ -109,7 +117,9 @@ def changes_with(suite, mechanism, change):
     return before[0] == before[1] != read_suite(suite(text)).entries[0].digest
 
 
-@pytest.mark.parametrize("target", ["recording:both.npz", "recording:l.npy,r.npy", "recording:both.npz:left,r.npy"])
+@pytest.mark.parametrize(
+    "target", ["recording:both.npz", "recording:l.npy,r.npy", "recording:both.npz:left,r.npy"]
+)
 def test_the_digest_follows_recordings(suite, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
     np.savez("both.npz", left=np.zeros(9), right=np.zeros(9))
@@ -119,13 +129,17 @@ def test_the_digest_follows_recordings(suite, tmp_path, monkeypatch, target):
     assert changes_with(suite, target, lambda: (tmp_path / changed).write_bytes(b"other"))
 
 
-@pytest.mark.parametrize("target", ["./run {dataset}", "sh run {dataset}", "./other --file=run {dataset}"])
+@pytest.mark.parametrize(
+    "target", ["./run {dataset}", "sh run {dataset}", "./other --file=run {dataset}"]
+)
 def test_the_digest_follows_programs(suite, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
     for name in ("run", "other"):
         (tmp_path / name).write_text("#!/bin/sh\necho 1\n")
         (tmp_path / name).chmod(0o755)
-    assert changes_with(suite, f"command:{target}", lambda: (tmp_path / "run").write_text("#!/bin/sh\necho 2\n"))
+    assert changes_with(
+        suite, f"command:{target}", lambda: (tmp_path / "run").write_text("#!/bin/sh\necho 2\n")
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,9 +157,18 @@ def test_the_digest_follows_what_a_module_imports(suite, tmp_path, statement, fi
     (tmp_path / "mechanisms.py").write_text(f"{statement}\n")
     for name in ("helper.py", "package/__init__.py", "package/deep.py"):
         (tmp_path / name).write_text("noise = 1\n")
-    (tmp_path / "package" / "other.py").write_text("from . import deep\nfrom .deep import noise as g\n")
+    (tmp_path / "package" / "other.py").write_text(
+        "from . import deep\nfrom .deep import noise as g\n"
+    )
     assert changes_with(suite, "mechanisms:f", lambda: (tmp_path / file).write_text("noise = 2\n"))
 
 
 def test_a_command_that_cannot_be_read_is_left_to_its_audit(suite):
-    assert len(read_suite(suite("mechanism = 'command:\"'\nepsilon = 1\nleft = 0\nright = 1\n")).entries) == 1
+    assert (
+        len(
+            read_suite(
+                suite("mechanism = 'command:\"'\nepsilon = 1\nleft = 0\nright = 1\n")
+            ).entries
+        )
+        == 1
+    )

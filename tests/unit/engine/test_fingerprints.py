@@ -48,7 +48,9 @@ def slow_row_hashes(outputs):
     found = [0] * outputs.size
     for block in outputs.blocks:
         shape = zlib.crc32(block.shape.encode())
-        columns = [column.values.view(np.uint64).tolist() for column in block.columns] or [[0] * block.size]
+        columns = [column.values.view(np.uint64).tolist() for column in block.columns] or [
+            [0] * block.size
+        ]
         for row_in_block, row in enumerate(block.places().tolist()):
             for place, column in enumerate(columns, start=1):
                 total = (column[row_in_block] + place * 0x9E3779B97F4A7C15 + shape) % 2**64

@@ -88,10 +88,16 @@ def count_low(outputs):
 def test_folding_is_adding_up_the_chunks():
     n = 20_000
     sampler = Sampler(from_batch(uniform), 5)
-    drawn = list(sampler.draw(Phase.CERTIFY, 0, PAIR, n, sampler.pieces(Phase.CERTIFY, 0, n), (count_low, count_low)))
+    drawn = list(
+        sampler.draw(
+            Phase.CERTIFY, 0, PAIR, n, sampler.pieces(Phase.CERTIFY, 0, n), (count_low, count_low)
+        )
+    )
     earlier = [Fingerprints(), Fingerprints()]
     sampler = Sampler(from_batch(uniform), 5)
-    for side, result in enumerate(sampler.fold(Phase.CERTIFY, 0, PAIR, n, (count_low, count_low), earlier=earlier)):
+    for side, result in enumerate(
+        sampler.fold(Phase.CERTIFY, 0, PAIR, n, (count_low, count_low), earlier=earlier)
+    ):
         own = [chunk for piece, chunk in drawn if piece.side == side]
         assert result.total == sum((chunk.value for chunk in own), Counts(0, 0))
         assert result.pieces.counts == [chunk.value for chunk in own]
@@ -114,9 +120,14 @@ class TestDriftOfManyChunks:
     def test_trips(self, rng, shape):
         time = np.linspace(0.0, 1.0, 20_000)
         drift = 0.02 * time if shape == "slow" else 0.05 * np.sin(40.0 * time)
-        reports = check_drift([self.pieces_of(0.3 + drift, rng), self.pieces_of(np.full(20_000, 0.3), rng)])
+        reports = check_drift(
+            [self.pieces_of(0.3 + drift, rng), self.pieces_of(np.full(20_000, 0.3), rng)]
+        )
         assert [report.name for report in reports] == ["drift"]
         assert "left" in reports[0].message
 
     def test_silent(self, rng):
-        assert check_drift([self.pieces_of(np.full(20_000, share), rng) for share in (0.3, 0.01)]) == []
+        assert (
+            check_drift([self.pieces_of(np.full(20_000, share), rng) for share in (0.3, 0.01)])
+            == []
+        )

@@ -82,7 +82,9 @@ def module(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["direct", "by_another", "Attribute", "ByAnother"])
 def test_found_in_a_module_that_every_worker_would_import_afresh(module, name):
     made = getattr(module, name)
-    assert own_generator(em.from_callable(made() if isinstance(made, type) else made)) == "Generator"
+    assert (
+        own_generator(em.from_callable(made() if isinstance(made, type) else made)) == "Generator"
+    )
 
 
 def test_nothing_to_find(module):

@@ -18,7 +18,11 @@ from epsilometer.engine.health import (
     check_repeats,
     check_suppressed,
 )
-from epsilometer.engine.health_statistics import USUAL_DEVIATIONS, clustering_evidence, hypergeometric_tails
+from epsilometer.engine.health_statistics import (
+    USUAL_DEVIATIONS,
+    clustering_evidence,
+    hypergeometric_tails,
+)
 from epsilometer.errors import InputError
 from epsilometer.outputs import read_outputs
 
@@ -50,7 +54,9 @@ class TestConstant:
         assert check_constant(read_outputs([]), read_outputs([])) == []
 
     def test_nan_is_one_value(self):
-        assert names(check_constant(read_outputs([np.nan] * 5), read_outputs([np.nan] * 5))) == ["constant"]
+        assert names(check_constant(read_outputs([np.nan] * 5), read_outputs([np.nan] * 5))) == [
+            "constant"
+        ]
 
 
 class TestCorrelation:
@@ -103,7 +109,9 @@ class TestOrder:
     def test_outputs_of_a_call_that_share_a_part_of_their_noise(self, rng):
         for scale in (0.05, 0.2):
             shared = (rng.normal(size=(12, 8)) * scale + rng.normal(size=(12, 1))).ravel()
-            assert names(check_order(read_outputs(shared), read_outputs(rng.normal(size=96)))) == ["serial-correlation"]
+            assert names(check_order(read_outputs(shared), read_outputs(rng.normal(size=96)))) == [
+                "serial-correlation"
+            ]
 
     @pytest.mark.parametrize(
         "arranged",
@@ -111,7 +119,9 @@ class TestOrder:
             np.sort,
             np.cumsum,
             lambda x: np.column_stack([x, -x]).ravel(),
-            lambda x: x * np.repeat([0.2, 3.0], 10)[np.arange(len(x)) % 20],  # calm and wild by turns
+            lambda x: (
+                x * np.repeat([0.2, 3.0], 10)[np.arange(len(x)) % 20]
+            ),  # calm and wild by turns
         ],
         ids=["sorted", "summed", "antithetic", "volatile"],
     )
@@ -124,7 +134,9 @@ class TestOrder:
     def test_every_column_counts(self, rng):
         draws = rng.normal(size=(2000, 3))
         draws[:, 2] = np.sort(draws[:, 2])
-        assert names(check_order(read_outputs(draws), read_outputs(draws[:, :2]))) == ["serial-correlation"]
+        assert names(check_order(read_outputs(draws), read_outputs(draws[:, :2]))) == [
+            "serial-correlation"
+        ]
 
     @pytest.mark.parametrize("law", ["normal", "coin", "mixed", "constant", "strange", "shapes"])
     def test_silent(self, law, rng):
@@ -134,7 +146,9 @@ class TestOrder:
             "mixed": lambda: np.where(rng.random(3000) < 0.5, 0.0, rng.normal(size=3000)),
             "constant": lambda: np.zeros(3000),
             "strange": lambda: rng.choice([np.nan, np.inf, -np.inf, 0.0, 1.0], 3000),
-            "shapes": lambda: [{k: rng.normal() for k in "abcdef" if rng.random() < 0.5} for _ in range(3000)],
+            "shapes": lambda: [
+                {k: rng.normal() for k in "abcdef" if rng.random() < 0.5} for _ in range(3000)
+            ],
         }[law]
         for _ in range(5):
             assert check_order(read_outputs(draw()), read_outputs(draw())) == []
@@ -173,7 +187,9 @@ class TestRepeats:
 
     def test_one_of_a_hundred_seeds_at_a_time(self, rng):
         seeds = rng.integers(100, size=60)
-        assert checked(*(np.random.default_rng(seed).normal(size=64) for seed in seeds)) == ["repeated-chunks"]
+        assert checked(*(np.random.default_rng(seed).normal(size=64) for seed in seeds)) == [
+            "repeated-chunks"
+        ]
 
     def test_so_many_pairs_of_runs_that_some_are_equal_by_chance(self, rng):
         # Two runs of 15 outputs of four kinds are equal once in 1e9 pairs, and here are 2e9 pairs.
@@ -182,7 +198,9 @@ class TestRepeats:
         assert len(np.unique(longest @ 4 ** np.arange(15))) < len(longest)
         assert checked(*chunks) == []
 
-    @pytest.mark.parametrize("kind", ["constant", "two shapes", "rare", "optional keys", "partitions"])
+    @pytest.mark.parametrize(
+        "kind", ["constant", "two shapes", "rare", "optional keys", "partitions"]
+    )
     def test_outputs_that_coincide_as_a_matter_of_course(self, kind, rng):
         draw = {
             "constant": lambda: "a",
@@ -195,9 +213,15 @@ class TestRepeats:
 
     def test_a_draw_that_is_handed_out_several_times(self, rng):
         assert "serial-correlation" in checked(*(np.full(64, each) for each in rng.normal(size=40)))
-        assert "serial-correlation" in checked(*(np.full(n, each) for n, each in ((30, 0.1), (64, 0.2), (6, 0.3))))
-        assert "serial-correlation" in checked(*(np.repeat(each, 2) for each in rng.normal(size=(5, 12))))
-        assert checked(*(np.tile(each, 2) for each in rng.normal(size=(5, 32)))) == ["repeated-chunks"]
+        assert "serial-correlation" in checked(
+            *(np.full(n, each) for n, each in ((30, 0.1), (64, 0.2), (6, 0.3)))
+        )
+        assert "serial-correlation" in checked(
+            *(np.repeat(each, 2) for each in rng.normal(size=(5, 12)))
+        )
+        assert checked(*(np.tile(each, 2) for each in rng.normal(size=(5, 32)))) == [
+            "repeated-chunks"
+        ]
 
     @pytest.mark.parametrize("times", [2, 3, 4, 8])
     def test_draws_that_come_again_in_their_own_chunk_at_any_place(self, times, rng):
@@ -213,12 +237,18 @@ class TestRepeats:
 
     def test_short_chunks_that_bring_outputs_back_in_the_same_order(self, rng):
         seeds = rng.integers(3, size=12)
-        assert checked(*(np.random.default_rng(seed).normal(size=5) for seed in seeds)) == ["repeated-chunks"]
+        assert checked(*(np.random.default_rng(seed).normal(size=5) for seed in seeds)) == [
+            "repeated-chunks"
+        ]
         stream = rng.normal(size=200)
         copies = [stream[at : at + 5] for at in rng.integers(190, size=200)]
         assert "repeated-chunks" in checked(*copies)
         for kinds in (6, 30, 1000):
-            assert checked(*rng.integers(kinds, size=(60, 8))) == checked(*rng.integers(kinds, size=(60, 64))) == []
+            assert (
+                checked(*rng.integers(kinds, size=(60, 8)))
+                == checked(*rng.integers(kinds, size=(60, 64)))
+                == []
+            )
 
     def test_little_and_nothing(self):
         assert check_repeats([Fingerprints(), Fingerprints()]) == []
@@ -274,7 +304,9 @@ class TestDrift:
         for hits in range(13):
             tables = [each for each in pieces if each.sum() == hits]
             chances = [float(comb(4, each).prod() / comb(12, hits)) for each in tables]
-            worth = [np.exp(clustering_evidence(np.stack([each, 4 - each], axis=1))) for each in tables]
+            worth = [
+                np.exp(clustering_evidence(np.stack([each, 4 - each], axis=1))) for each in tables
+            ]
             assert np.dot(chances, worth) <= 1.0 + 1e-9
 
     def test_one_hit_in_a_last_chunk_of_one_is_chance(self):
@@ -288,7 +320,9 @@ class TestDrift:
 
 
 def test_row_hashes_know_equal_outputs():
-    hashes = row_hashes(read_outputs([1.0, "1", (1.0, "x"), None, 1.0, "1", (1.0, "x"), None, (1.0, "y"), 1]))
+    hashes = row_hashes(
+        read_outputs([1.0, "1", (1.0, "x"), None, 1.0, "1", (1.0, "x"), None, (1.0, "y"), 1])
+    )
     assert np.array_equal(hashes[:4], hashes[4:8])
     assert len(set(hashes.tolist())) == 6
 
@@ -304,7 +338,9 @@ def test_neighbours_a_lag_apart_are_counted_as_if_they_were_laid_out(monkeypatch
         hits, seen = rng.random(n) < 0.6, []
         hits[0] = hits[-1] = True
         monkeypatch.setattr(
-            correlation_checks, "hypergeometric_tails", lambda followed, *rest, seen=seen: seen.append(followed) or 1.0
+            correlation_checks,
+            "hypergeometric_tails",
+            lambda followed, *rest, seen=seen: seen.append(followed) or 1.0,
         )
         check_correlation(0, [hits])
         if np.count_nonzero(hits) > 1:
@@ -320,11 +356,15 @@ def test_no_tail_within_the_usual_spreads_would_be_an_alarm():
         for drawn in range(population + 1)
     ]
     sizes += [
-        (10_000, marked, drawn) for marked in (1, 3, 10, 100, 1600) for drawn in (1, 3, 10, 100, 1600, 9000, 9999)
+        (10_000, marked, drawn)
+        for marked in (1, 3, 10, 100, 1600)
+        for drawn in (1, 3, 10, 100, 1600, 9000, 9999)
     ]
     for population, marked, drawn in sizes:
         mean = drawn * marked / population
-        variance = mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
+        variance = (
+            mean * (1.0 - marked / population) * (population - drawn) / max(population - 1, 1)
+        )
         for seen in range(max(0, drawn + marked - population), min(marked, drawn) + 1):
             if abs(seen - mean) < USUAL_DEVIATIONS * np.sqrt(variance) and abs(seen - mean) > (
                 USUAL_DEVIATIONS - 0.5

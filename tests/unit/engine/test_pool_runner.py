@@ -52,7 +52,9 @@ class PlannedPool:
 
     def drop(self):
         self.dropped += 1
-        self.out = {ticket: errand for ticket, errand in self.out.items() if self.has_answer(ticket)}
+        self.out = {
+            ticket: errand for ticket, errand in self.out.items() if self.has_answer(ticket)
+        }
 
     def cancel(self, tickets):
         self.cancelled += tickets
@@ -130,7 +132,10 @@ def test_faults_far_apart_do_not_add_up():
 
 def test_a_task_that_is_always_lost():
     pool = PlannedPool(faults={n: Fault("a worker died") for n in range(1, 100)})
-    with pytest.raises(EngineError, match=r"engine='planned': work was lost 4 times in a row .*square.* a worker died"):
+    with pytest.raises(
+        EngineError,
+        match=r"engine='planned': work was lost 4 times in a row .*square.* a worker died",
+    ):
         list(PoolRunner(pool).map(square, range(30)))
     assert pool.runs == {}
     assert pool.submitted == 8 + 3
@@ -142,7 +147,11 @@ def test_workers_that_cannot_be_told_any_more_do_not_hide_the_reason():
             raise Fault("nobody listens")
 
     with pytest.raises(EngineError, match="gave up"):
-        list(PoolRunner(Deaf(faults={n: Fault("gave up", is_final=True) for n in range(2, 99)})).map(square, range(30)))
+        list(
+            PoolRunner(Deaf(faults={n: Fault("gave up", is_final=True) for n in range(2, 99)})).map(
+                square, range(30)
+            )
+        )
 
 
 def test_a_pool_that_never_takes_anything():

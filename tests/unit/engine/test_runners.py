@@ -34,7 +34,10 @@ def test_nothing_is_connected_to_before_the_first_task(port):
 # Ray itself would try for half a minute, and then say something else.
 @pytest.mark.parametrize(
     ("scheme", "reason"),
-    [("dask", "start one with: dask scheduler"), ("ray", "refused.*start one with: ray start --head")],
+    [
+        ("dask", "start one with: dask scheduler"),
+        ("ray", "refused.*start one with: ray start --head"),
+    ],
 )
 def test_nobody_there(scheme, reason, port, monkeypatch):
     monkeypatch.setattr("epsilometer.engine.clusters._CONNECT_SECONDS", 1)
@@ -42,7 +45,9 @@ def test_nobody_there(scheme, reason, port, monkeypatch):
         em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=f"{scheme}://{HOST}:{port}")
 
 
-@pytest.mark.parametrize("engine", ["dask", "dask://", "spark://there:1", "ray://", "ray://nowhere", "", None, 7])
+@pytest.mark.parametrize(
+    "engine", ["dask", "dask://", "spark://there:1", "ray://", "ray://nowhere", "", None, 7]
+)
 def test_addresses_that_make_no_sense(engine):
     with pytest.raises((em.InputError, em.EngineError), match="engine="):
         em.audit(em.zoo.laplace(epsilon=1.0), samples=100, engine=engine)
@@ -58,7 +63,9 @@ def test_extras_that_are_not_installed(package, extra):
         "except em.MissingExtraError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert f"pip install 'epsilometer[{extra}]'" in done.stdout
 
 
@@ -74,5 +81,7 @@ def test_daemons_have_no_workers_of_their_own():
         "    multiprocessing.Process(target=audit, args=(theirs,), daemon=True).start()\n"
         "    print(ours.recv() == em.audit(em.zoo.laplace(epsilon=1.0), samples=2000, seed=0).lower_bound)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert done.stdout == "True\n", done.stderr

@@ -29,7 +29,10 @@ def test_chunks_have_their_own_generators():
     mechanism = from_callable(shifted)
     size = mechanism.chunk_size
     drawn = values(Sampler(mechanism, 7).outputs(Phase.TRAIN, 3, PAIR, 1, 2 * size + 5))
-    expected = [1.0 + chunk_rng(7, Phase.TRAIN, 3, 1, chunk).random(n) for chunk, n in enumerate((size, size, 5))]
+    expected = [
+        1.0 + chunk_rng(7, Phase.TRAIN, 3, 1, chunk).random(n)
+        for chunk, n in enumerate((size, size, 5))
+    ]
     assert np.array_equal(drawn, np.concatenate(expected))
 
 
@@ -77,7 +80,10 @@ def test_chunks_that_are_asked_for_together_are_the_same(skip, monkeypatch):
     n = 4096 * 300 + 5
     together = list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip))
     monkeypatch.setattr(sampler, "_MOST_TOGETHER", 1)
-    assert list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip)) == together
+    assert (
+        list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip))
+        == together
+    )
     assert [chunk.size for chunk in together] == [4096] * 300 + [5]
     assert together[10].value == 1.0 + chunk_rng(7, Phase.CERTIFY, 2, 1, skip + 10).random()
 
@@ -103,7 +109,9 @@ def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected, serial)
 
 
 @pytest.mark.parametrize(("chunk_size", "expected"), [(256, 1), (4095, 1), (4096, 16)])
-def test_outputs_that_are_drawn_one_at_a_time_are_asked_for_one_chunk_at_a_time(chunk_size, expected):
+def test_outputs_that_are_drawn_one_at_a_time_are_asked_for_one_chunk_at_a_time(
+    chunk_size, expected
+):
     sizes = []
 
     class Watching(SerialRunner):
@@ -143,14 +151,22 @@ class TestTurns:
 
     def test_the_seed_decides_who_begins_block_by_block(self):
         def first_sides(seed, phase=Phase.TRAIN, number=0, skip=0):
-            return [piece.side for piece in Sampler(blocks_of(1), seed).pieces(phase, number, 1000, skip)][::2]
+            return [
+                piece.side
+                for piece in Sampler(blocks_of(1), seed).pieces(phase, number, 1000, skip)
+            ][::2]
 
         begins = first_sides(1)
         assert 400 < sum(begins) < 600  # 6.3 spreads
         assert 400 < sum(a != b for a, b in pairwise(begins)) < 600
         assert first_sides(1) == begins
         assert first_sides(1, skip=7)[:900] == begins[7:907]
-        for other in (first_sides(2), first_sides(1, Phase.CERTIFY), first_sides(1, number=1), first_sides(1, skip=1)):
+        for other in (
+            first_sides(2),
+            first_sides(1, Phase.CERTIFY),
+            first_sides(1, number=1),
+            first_sides(1, skip=1),
+        ):
             assert 400 < sum(a != b for a, b in zip(begins, other, strict=True)) < 600
 
     @pytest.mark.parametrize("jobs", [1, 2])
@@ -167,7 +183,9 @@ class TestTurns:
 
     def test_the_answer_is_that_of_the_blocks_seeds(self):
         left, _ = Sampler(from_batch(uniform), 7).both(Phase.TRAIN, 3, PAIR, 150)
-        expected = [chunk_rng(7, Phase.TRAIN, 3, 0, block).random(n) for block, n in enumerate((64, 64, 22))]
+        expected = [
+            chunk_rng(7, Phase.TRAIN, 3, 0, block).random(n) for block, n in enumerate((64, 64, 22))
+        ]
         assert np.array_equal(values(left), np.concatenate(expected))
 
 
@@ -201,9 +219,13 @@ class TestRunners:
             open_runner(1, engine)
 
     def test_processes_draw_the_same(self):
-        mechanism = Coin(0.5, 0.5).mechanism  # of an installed package: workers cannot import this test
+        mechanism = Coin(
+            0.5, 0.5
+        ).mechanism  # of an installed package: workers cannot import this test
         serial = Sampler(mechanism, 7).outputs(Phase.TRAIN, 0, Pair(0.3, 0.4), 0, 150_000)
-        spread = Sampler(mechanism, 7, open_runner(2)).outputs(Phase.TRAIN, 0, Pair(0.3, 0.4), 0, 150_000)
+        spread = Sampler(mechanism, 7, open_runner(2)).outputs(
+            Phase.TRAIN, 0, Pair(0.3, 0.4), 0, 150_000
+        )
         assert np.array_equal(values(serial), values(spread))
 
     def test_failures_come_back_from_processes(self):
@@ -247,7 +269,9 @@ class TestFunctionsThatWeCountWith:
     )
     def test_replaced_ones_are_named_and_put_back(self, monkeypatch, tool, name, value):
         before = getattr(tool, name)
-        with pytest.raises(MechanismError, match=rf"replaced {tool.__name__}\.{name} while .* input 0.0 or 1.0"):
+        with pytest.raises(
+            MechanismError, match=rf"replaced {tool.__name__}\.{name} while .* input 0.0 or 1.0"
+        ):
             self.drawn_while(monkeypatch, tool, name, value)
         assert getattr(tool, name) is before
 

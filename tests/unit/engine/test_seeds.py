@@ -28,7 +28,10 @@ def keys_of_all_lengths():
         pair = choose.choice([0, 1, 7, 2**32 - 1, 2**32, 2**40])
         numbers = choose.choice([[0, 1, 5, 2**31, 2**32 - 1], [2**32, 2**32 + 7, 5 << 32, 2**50]])
         numbers = numbers if choose.random() < 0.7 else [3, *numbers, 1 << 32]
-        chunks = [(choose.randrange(2), choose.choice(numbers)) for _ in range(choose.choice([1, 2, 5, 16]))]
+        chunks = [
+            (choose.randrange(2), choose.choice(numbers))
+            for _ in range(choose.choice([1, 2, 5, 16]))
+        ]
         yield seed, choose.choice(list(Phase)), pair, chunks
 
 
@@ -49,7 +52,9 @@ def test_generators_made_together_have_a_whole_seed_sequence():
         assert (seeds.entropy, seeds.spawn_key) == (3, (Phase.TRAIN, 1, 0, chunk))
         for wanted in ((4, np.uint64), (2, np.uint64), (9, np.uint32)):
             assert np.array_equal(seeds.generate_state(*wanted), theirs.generate_state(*wanted))
-        assert [child.random() for child in rng.spawn(2)] == [child.random() for child in alone.spawn(2)]
+        assert [child.random() for child in rng.spawn(2)] == [
+            child.random() for child in alone.spawn(2)
+        ]
         assert rng.spawn(1)[0].random() == alone.spawn(1)[0].random()  # it counts its children
         copied = pickle.loads(pickle.dumps(rng))
         assert copied.random() == alone.random()

@@ -20,8 +20,13 @@ def first(rng):
 
 def test_every_stream_is_another_one_and_none_is_that_of_a_chunk():
     phases, numbers = list(Phase), range(3)
-    own = [Stream(7, phase, pair).rng(purpose) for phase, pair, purpose in product(phases, numbers, Purpose)]
-    chunks = [chunk_rng(7, *key) for key in product(phases, numbers, range(3), (0, 1, 1 << 32, 3 << 32))]
+    own = [
+        Stream(7, phase, pair).rng(purpose)
+        for phase, pair, purpose in product(phases, numbers, Purpose)
+    ]
+    chunks = [
+        chunk_rng(7, *key) for key in product(phases, numbers, range(3), (0, 1, 1 << 32, 3 << 32))
+    ]
     seen = [first(rng) for rng in (*own, *chunks)]
     assert len(set(seen)) == len(seen)
     assert first(Stream(8).rng(Purpose.PROVE)) != first(Stream(7).rng(Purpose.PROVE))
@@ -41,7 +46,13 @@ def test_a_task_without_a_stream_has_fresh_entropy():
 def published(**settings):
     options = em.hockey_stick.Options(certificate="published")
     return em.audit(
-        COIN, em.Pair(0, 1), em.PureDP(0.1), samples=4000, method="hockey-stick", options=options, **settings
+        COIN,
+        em.Pair(0, 1),
+        em.PureDP(0.1),
+        samples=4000,
+        method="hockey-stick",
+        options=options,
+        **settings,
     )
 
 

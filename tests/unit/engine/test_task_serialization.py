@@ -7,7 +7,13 @@ import pytest
 
 from epsilometer.claims import PureDP
 from epsilometer.engine import Phase, Sampler
-from epsilometer.engine.task_serialization import Fault, WorkerTraceback, open_answer, pack, run_parcel
+from epsilometer.engine.task_serialization import (
+    Fault,
+    WorkerTraceback,
+    open_answer,
+    pack,
+    run_parcel,
+)
 from epsilometer.errors import EngineError, InputError, MechanismError, MissingExtraError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import from_batch
@@ -47,7 +53,13 @@ def test_a_worker_fetches_the_work_once():
         fetched.append(1)
         return content
 
-    assert [open_answer(run_parcel(key, fetch, task), ASKED) for task in range(5)] == [1, 2, 3, 4, 5]
+    assert [open_answer(run_parcel(key, fetch, task), ASKED) for task in range(5)] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
     assert len(fetched) == 1
 
 
@@ -102,13 +114,17 @@ def test_work_that_does_not_arrive_is_a_fault():
 
 def test_work_that_a_worker_cannot_import():
     content = pickle.dumps(len).replace(b"builtins", b"nowheres")
-    with pytest.raises(InputError, match=r"jobs=2: the workers cannot make out .*nowheres.*install its module"):
+    with pytest.raises(
+        InputError, match=r"jobs=2: the workers cannot make out .*nowheres.*install its module"
+    ):
         open_answer(run_parcel("elsewhere", lambda: content, 0), ASKED)
 
 
 def test_work_that_cannot_leave():
     lock = threading.Lock()
-    with pytest.raises(InputError, match=r"jobs=2: .* cannot be sent .*lock.*define it at the top level"):
+    with pytest.raises(
+        InputError, match=r"jobs=2: .* cannot be sent .*lock.*define it at the top level"
+    ):
         pack(lambda task: lock, ASKED)
 
 
@@ -147,7 +163,9 @@ def test_a_million_draws_come_back_as_kilobytes(draw):
     sampler = Sampler(from_batch(draw), 1, runner)
     training = [sampler.outputs(Phase.TRAIN, 0, pair, side, 20_000) for side in (0, 1)]
     assert runner.weight > 20_000  # all of them travelled, at a byte each or more
-    proposal = find_method("events", None).propose(*training, Task(PureDP(0.5), (10**6, 10**6), 0.05))
+    proposal = find_method("events", None).propose(
+        *training, Task(PureDP(0.5), (10**6, 10**6), 0.05)
+    )
     runner.weight = 0
     tallies = sampler.chunks(Phase.CERTIFY, 0, pair, 0, 10**6, partial(proposal.tally, side=0))
     assert sum(chunk.size for chunk in tallies) == 10**6

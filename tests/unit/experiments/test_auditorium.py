@@ -8,7 +8,15 @@ import pytest
 import epsilometer as em
 import epsilometer_experiments as experiments
 from epsilometer.errors import InputError
-from epsilometer_experiments.auditorium import figure1, figure2, figure3, published, settings, table1, table2
+from epsilometer_experiments.auditorium import (
+    figure1,
+    figure2,
+    figure3,
+    published,
+    settings,
+    table1,
+    table2,
+)
 from epsilometer_experiments.auditorium.draws_needed import draws_needed
 from epsilometer_experiments.options import read_options
 
@@ -24,7 +32,10 @@ def test_the_paper_has_a_number_for_every_cell_of_table_1():
     for mechanism in (*settings.MEANS, *settings.SPARSE_VECTORS):
         for epsilon in settings.EPSILONS:
             for samples in settings.SIZES:
-                rates = [published.detection_rate(mechanism.title, epsilon, t, samples) for t in settings.TESTERS]
+                rates = [
+                    published.detection_rate(mechanism.title, epsilon, t, samples)
+                    for t in settings.TESTERS
+                ]
                 assert (rates[0] is None) == mechanism.answers  # no histogram of vectors
                 assert all(0 <= rate <= 1 for rate in rates[1:])
 
@@ -42,8 +53,15 @@ def test_some_cells_of_the_paper():
 
 
 def test_the_papers_best_of_table_2():
-    best = {mechanism.title: published.fewest_trials(mechanism.title) for mechanism in settings.MEANS}
-    assert best == {"NonDPLaplace1": 1.0, "NonDPLaplace2": 1.5, "NonDPGaussian1": 1.0, "NonDPGaussian2": 1.2}
+    best = {
+        mechanism.title: published.fewest_trials(mechanism.title) for mechanism in settings.MEANS
+    }
+    assert best == {
+        "NonDPLaplace1": 1.0,
+        "NonDPLaplace2": 1.5,
+        "NonDPGaussian1": 1.0,
+        "NonDPGaussian2": 1.2,
+    }
 
 
 # --- draws that a violation needs -----------------------------------------------------------------------------------
@@ -57,9 +75,13 @@ def test_a_claim_that_holds_cannot_be_refuted_by_any_number_of_draws():
 
 
 def test_more_power_and_smaller_leaks_need_more_draws():
-    small, large = (draws_needed(em.zoo.dp_mean(1.0, scale_error=error), 0.95) for error in (0.9, 0.5))
+    small, large = (
+        draws_needed(em.zoo.dp_mean(1.0, scale_error=error), 0.95) for error in (0.9, 0.5)
+    )
     assert small > 5 * large
-    assert draws_needed(em.zoo.svt4(), 0.95, power=0.5) < draws_needed(em.zoo.svt4(), 0.95, power=0.99)
+    assert draws_needed(em.zoo.svt4(), 0.95, power=0.5) < draws_needed(
+        em.zoo.svt4(), 0.95, power=0.99
+    )
 
 
 def test_the_best_event_of_laplace_noise_is_not_far_from_the_half_line():
@@ -77,19 +99,28 @@ def test_an_impossible_event_needs_few_draws():
 
 
 def test_table_1_has_the_papers_grid():
-    cases = table1.make_cases(settings_of(table1.EXPERIMENT, samples="5e4,1e5,5e5", method="hockey-stick"))
+    cases = table1.make_cases(
+        settings_of(table1.EXPERIMENT, samples="5e4,1e5,5e5", method="hockey-stick")
+    )
     names = {case.name for case in cases}
     for mechanism in settings.MECHANISMS:
-        assert {f"{mechanism} ε={epsilon:g} n={n}" for epsilon in (0.01, 1.0) for n in settings.SIZES} <= names
+        assert {
+            f"{mechanism} ε={epsilon:g} n={n}" for epsilon in (0.01, 1.0) for n in settings.SIZES
+        } <= names
 
 
 def test_every_violation_that_can_be_shown_must_be():
     cases = table1.make_cases(settings_of(table1.EXPERIMENT, method="auto"))
-    expected = {case.name.removesuffix(" n=50000"): case.expected.get("detected by auto, 95 %") for case in cases}
+    expected = {
+        case.name.removesuffix(" n=50000"): case.expected.get("detected by auto, 95 %")
+        for case in cases
+    }
     means = [mechanism.title for mechanism in (*settings.MEANS, *settings.RELEASED)]
     must = [f"{title} ε={epsilon:g}" for title in means for epsilon in settings.EPSILONS]
     must += [f"SVT{number} ε=1" for number in (3, 4, 5, 6)] + ["SVT5 ε=0.01"]
-    assert {name for name, target in expected.items() if target and target.relation == "≥"} == set(must)
+    assert {name for name, target in expected.items() if target and target.relation == "≥"} == set(
+        must
+    )
     assert all(expected[name].value == 1.0 for name in must)
     assert all(expected[f"SVT{number} ε=0.01"] is None for number in (3, 4, 6))
 
@@ -133,7 +164,9 @@ def test_table_2_must_beat_the_papers_best():
 def test_a_search_that_finds_nothing_takes_all_its_trials():
     chosen = {"samples": 4_000, "trials": 3}
     assert table2.search(settings.MECHANISMS["DPLaplace"], "Random", "auto", 0.95, 5, chosen) == 3
-    assert table2.search(settings.MECHANISMS["NonDPLaplace1"], "Random", "auto", 0.95, 5, chosen) == 1
+    assert (
+        table2.search(settings.MECHANISMS["NonDPLaplace1"], "Random", "auto", 0.95, 5, chosen) == 1
+    )
 
 
 def test_inputs_of_the_searches_are_neighbours():
@@ -169,8 +202,18 @@ def test_figure_3_has_the_true_divergences():
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("table1", {"samples": 2_000, "mechanism": "NonDPLaplace1,SVT5,NoisyMax", "method": "auto,poisson-histogram"}),
-        ("table2", {"samples": 4_000, "trials": 3, "mechanism": "NonDPGaussian1", "method": "auto"}),
+        (
+            "table1",
+            {
+                "samples": 2_000,
+                "mechanism": "NonDPLaplace1,SVT5,NoisyMax",
+                "method": "auto,poisson-histogram",
+            },
+        ),
+        (
+            "table2",
+            {"samples": 4_000, "trials": 3, "mechanism": "NonDPGaussian1", "method": "auto"},
+        ),
         ("figure1", {"samples": 2_000, "method": "auto,mmd"}),
         ("figure2", {"samples": 2_000, "method": "auto", "scale": ".5,1"}),
         ("figure3", {"samples": "2000,4000", "trials": 3, "mechanism": "NonDPGaussian1"}),

@@ -12,7 +12,22 @@ from epsilometer_experiments.searching.zoo import BUGS
 
 # Values that a record may hold although no domain declares them.
 _STRANGE = [
-    *(math.nan, math.inf, -math.inf, -0.0, None, 1e308, -1e308, 5e-324, 2**53 + 1, 2**70, -(2**70), 1.5, -0.5, True),
+    *(
+        math.nan,
+        math.inf,
+        -math.inf,
+        -0.0,
+        None,
+        1e308,
+        -1e308,
+        5e-324,
+        2**53 + 1,
+        2**70,
+        -(2**70),
+        1.5,
+        -0.5,
+        True,
+    ),
     *("", "zz", "a" * 999, "NaN", datetime.date.min, datetime.date.max),
 ]
 # Twins whose noise is not Laplace, with the reason of their docstring.
@@ -61,11 +76,21 @@ def _pairs(bug, rng, count=150):
         pair = finder.ask()
         finder.tell(None)
         yield pair.left, pair.right
-        if bug.beyond:  # the left dataset, with strange values in some records and in the one that differs
-            strange = [_STRANGE[number] for number in rng.integers(len(_STRANGE), size=len(pair.left) + 2)]
+        if (
+            bug.beyond
+        ):  # the left dataset, with strange values in some records and in the one that differs
+            strange = [
+                _STRANGE[number] for number in rng.integers(len(_STRANGE), size=len(pair.left) + 2)
+            ]
             one, other, *rest = strange
-            base = [new if rng.random() < 0.3 else old for old, new in zip(pair.left, rest, strict=True)]
-            yield ([*base, one], base) if bug.relation == "add-remove" else ([*base, one], [*base, other])
+            base = [
+                new if rng.random() < 0.3 else old for old, new in zip(pair.left, rest, strict=True)
+            ]
+            yield (
+                ([*base, one], base)
+                if bug.relation == "add-remove"
+                else ([*base, one], [*base, other])
+            )
 
 
 @pytest.mark.parametrize("bug", _TWINS.values(), ids=_TWINS)
@@ -84,16 +109,22 @@ def test_the_measure_of_the_cost_sees_a_bug():
 def test_the_experiments_run_and_say_what_was_found(tmp_path, capsys):
     bug = {"bugs": "silent_when_empty", "samples": 5000, "pairs": 64}
     wanted = {**bug, "finders": "search,random", "trials": 5}
-    rows = json.loads(experiments.run("find/bugs", 1, tmp_path, jobs=1, options=wanted).read_text())["rows"]
+    rows = json.loads(
+        experiments.run("find/bugs", 1, tmp_path, jobs=1, options=wanted).read_text()
+    )["rows"]
     found = {row["quantity"]: row["measured"] for row in rows}
     assert found["search: found"] == 1.0
     assert found["search: records too many"] == 0.0
     assert found["search: draws"] > 10_000
     assert "random: found" in found
-    rows = json.loads(experiments.run("find/twins", 1, tmp_path, jobs=1, options=bug).read_text())["rows"]
+    rows = json.loads(experiments.run("find/twins", 1, tmp_path, jobs=1, options=bug).read_text())[
+        "rows"
+    ]
     assert {row["quantity"]: row["measured"] for row in rows}["refuted"] == 0.0
     wanted = {"functions": "pure-ldp DEClient", "where": "beyond", "pairs": 64, "samples": 2000}
-    rows = json.loads(experiments.run("find/libraries", 1, tmp_path, jobs=1, options=wanted).read_text())["rows"]
+    rows = json.loads(
+        experiments.run("find/libraries", 1, tmp_path, jobs=1, options=wanted).read_text()
+    )["rows"]
     assert {row["quantity"]: row["measured"] for row in rows}["audited"] == 1.0
     assert "empty data: silent_when_empty" in capsys.readouterr().out
 

@@ -42,7 +42,15 @@ def draw(results):
     yield "picture", figure
 
 
-TOY = Experiment("toy/one", "a toy", 3, make_cases, run_once, (Option("names", "cases", ("a", "b"), words),), draw=draw)
+TOY = Experiment(
+    "toy/one",
+    "a toy",
+    3,
+    make_cases,
+    run_once,
+    (Option("names", "cases", ("a", "b"), words),),
+    draw=draw,
+)
 
 
 def run_toy(tmp_path, jobs=1, names=("a", "b")):
@@ -53,16 +61,35 @@ def run_toy(tmp_path, jobs=1, names=("a", "b")):
 def test_results_have_the_promised_form(tmp_path, capsys):
     content = run_toy(tmp_path)
     assert set(content) == {"experiment", "rows", "settings", "seconds"}
-    keys = {"case", "quantity", "expected", "relation", "source", "measured", "standard_error", "runs", "values"}
+    keys = {
+        "case",
+        "quantity",
+        "expected",
+        "relation",
+        "source",
+        "measured",
+        "standard_error",
+        "runs",
+        "values",
+    }
     assert [set(row) for row in content["rows"]] == [keys] * 4
     first = content["rows"][0]
-    assert (first["case"], first["quantity"], first["expected"], first["runs"]) == ("a", "value", 0, 3)
+    assert (first["case"], first["quantity"], first["expected"], first["runs"]) == (
+        "a",
+        "value",
+        0,
+        3,
+    )
     assert first["measured"] == pytest.approx(np.mean(first["values"]))
     assert first["standard_error"] == pytest.approx(np.std(first["values"], ddof=1) / math.sqrt(3))
     assert content["rows"][1]["measured"] is None
     assert content["settings"]["interrupted"] is False
     assert "toy/one" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} == {"results.json", "picture.svg", "picture.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "results.json",
+        "picture.svg",
+        "picture.png",
+    }
 
 
 def test_results_do_not_depend_on_other_cases(tmp_path):
@@ -71,7 +98,9 @@ def test_results_do_not_depend_on_other_cases(tmp_path):
 
 def test_results_do_not_depend_on_workers(tmp_path):
     options = {"samples": "500", "entry": "randomized_response,svt5"}
-    paths = [experiments.run("self/power", 3, tmp_path / str(jobs), 0, jobs, options) for jobs in (1, 2)]
+    paths = [
+        experiments.run("self/power", 3, tmp_path / str(jobs), 0, jobs, options) for jobs in (1, 2)
+    ]
     one, two = (json.loads(path.read_text(encoding="utf-8"))["rows"] for path in paths)
     assert one == two
 
@@ -100,7 +129,12 @@ def test_cases_must_exist_and_differ(names, tmp_path):
 
 
 def test_seeds_differ_in_every_part():
-    seeds = {run_seed(0, "x", "a", 0), run_seed(1, "x", "a", 0), run_seed(0, "y", "a", 0), run_seed(0, "x", "b", 0)}
+    seeds = {
+        run_seed(0, "x", "a", 0),
+        run_seed(1, "x", "a", 0),
+        run_seed(0, "y", "a", 0),
+        run_seed(0, "x", "b", 0),
+    }
     assert len(seeds | {run_seed(0, "x", "a", 1)}) == 5
     assert all(0 <= seed < 2**63 for seed in seeds)
 
@@ -115,7 +149,9 @@ def test_options_are_read_or_refused():
     given = read_options("x", known, {"samples": "1e5", "sizes": "1e4, 2e4", "method": "events"})
     assert given == {"samples": 100_000, "sizes": (10_000, 20_000), "method": "events"}
     assert read_options("x", known, {"sizes": 7})["sizes"] == (7,)
-    with pytest.raises(InputError, match="no option 'sample'; its options are: samples, sizes, method"):
+    with pytest.raises(
+        InputError, match="no option 'sample'; its options are: samples, sizes, method"
+    ):
         read_options("x", known, {"sample": 1})
     for bad in ("many", "0", "1.5", "nan", "inf", None):
         with pytest.raises(InputError, match="samples="):
@@ -163,7 +199,10 @@ def fails(case, seed, settings):
 
 
 def cannot_be_met(settings):
-    return [Case(name, {"shift": 0}, {"value": Target(2.0, "≥", source="our bar")}) for name in ("a", "b")]
+    return [
+        Case(name, {"shift": 0}, {"value": Target(2.0, "≥", source="our bar")})
+        for name in ("a", "b")
+    ]
 
 
 def test_targets_judge():
@@ -204,7 +243,9 @@ def test_figures_are_the_same_bytes_again(tmp_path):
         figure.subplots().plot([1, 2, 3])
         return [("f", figure)]
 
-    first, second = ([path.read_bytes() for path in write_figures(picture(), tmp_path)] for _ in range(2))
+    first, second = (
+        [path.read_bytes() for path in write_figures(picture(), tmp_path)] for _ in range(2)
+    )
     assert first == second
 
 
@@ -215,7 +256,9 @@ def test_registry_knows_our_own_experiments():
         experiments.run("self/powr")
 
 
-@pytest.mark.parametrize("bad", [{"runs": 0}, {"runs": "many"}, {"jobs": 0}, {"seed": -1}, {"options": {"sample": 1}}])
+@pytest.mark.parametrize(
+    "bad", [{"runs": 0}, {"runs": "many"}, {"jobs": 0}, {"seed": -1}, {"options": {"sample": 1}}]
+)
 def test_bad_settings_are_refused_before_anything_runs(bad, tmp_path):
     with pytest.raises(InputError):
         experiments.run("self/power", out=tmp_path / "out", **bad)

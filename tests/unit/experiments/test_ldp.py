@@ -23,21 +23,37 @@ def test_a_tiny_run_of_each(name, tmp_path):
     path = experiments.run(name, runs=2, out=tmp_path, jobs=1, options=TINY[name])
     assert json.loads(path.read_text(encoding="utf-8"))["rows"]
     stem = name.partition("/")[2]
-    assert {path.name for path in tmp_path.iterdir()} == {"results.json", f"{stem}.svg", f"{stem}.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "results.json",
+        f"{stem}.svg",
+        f"{stem}.png",
+    }
 
 
 def test_the_known_sample_sizes_are_expected(tmp_path):
     """Nothing is drawn for these figures."""
     path = experiments.run("ldp/samples", out=tmp_path, jobs=1)
-    rows = {(row["case"], row["quantity"]): row for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
-    for quantity, figure in (("samples as published", 99_654), ("samples with union bounds", 158_179)):
+    rows = {
+        (row["case"], row["quantity"]): row
+        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]
+    }
+    for quantity, figure in (
+        ("samples as published", 99_654),
+        ("samples with union bounds", 158_179),
+    ):
         assert rows["base", quantity]["measured"] == rows["base", quantity]["expected"] == figure
 
 
 def test_the_share_is_promised_up_to_a_200th():
     settings = read_options("ldp/laplace", laplace.EXPERIMENT.options, {"epsilon": "0.52"})
     cases = laplace.make_cases(settings)
-    assert [case.parameters["part"] for case in cases if practice.WITHIN in case.expected] == [1, 10, 50, 100, 200]
+    assert [case.parameters["part"] for case in cases if practice.WITHIN in case.expected] == [
+        1,
+        10,
+        50,
+        100,
+        200,
+    ]
 
 
 def test_the_hidden_spike_has_its_level():

@@ -48,12 +48,18 @@ def test_truth_of_the_data_centric_level():
     panels = Panels.between({0.0, 1.0}, mechanism.scale, REACH_IN_SCALES * mechanism.scale)
 
     def law(queries):
-        return [(density * panels.weights).sum() for density in mechanism.winning_densities(panels.nodes, queries)]
+        return [
+            (density * panels.weights).sum()
+            for density in mechanism.winning_densities(panels.nodes, queries)
+        ]
 
     import numpy as np
 
     zero = np.log(law([0.0] * 6))
-    worst = max(np.abs(np.log(law(list(bits))) - zero).max() for bits in itertools.product((0.0, 1.0), repeat=6))
+    worst = max(
+        np.abs(np.log(law(list(bits))) - zero).max()
+        for bits in itertools.product((0.0, 1.0), repeat=6)
+    )
     assert worst == pytest.approx(TRUTHS["report noisy max at 0^6"], abs=1e-5)
 
 

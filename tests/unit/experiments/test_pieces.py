@@ -40,11 +40,17 @@ def test_figure_1_follows_the_density(kernel):
 def test_figure_2_has_ten_answers_and_the_papers_scales():
     panel = figure2.PANELS["randomized response"]
     answers = np.arange(1, figure2.ANSWERS + 1)
-    left, right = (np.exp(panel.log_density(answers, side)) for side in (panel.pair.left, panel.pair.right))
+    left, right = (
+        np.exp(panel.log_density(answers, side)) for side in (panel.pair.left, panel.pair.right)
+    )
     assert left.sum() == pytest.approx(1.0)
     assert left.max() == pytest.approx(0.2, abs=0.01)
-    assert np.count_nonzero(np.abs(np.log(left / right)) > 1e-9) == 2  # "only two outputs elicit any privacy leakage"
-    drawn = np.bincount(figure2._answer(3, 20_000, np.random.default_rng(0)), minlength=11)[1:] / 20_000
+    assert (
+        np.count_nonzero(np.abs(np.log(left / right)) > 1e-9) == 2
+    )  # "only two outputs elicit any privacy leakage"
+    drawn = (
+        np.bincount(figure2._answer(3, 20_000, np.random.default_rng(0)), minlength=11)[1:] / 20_000
+    )
     assert drawn == pytest.approx(left, abs=0.02)
 
 
@@ -98,12 +104,25 @@ def test_the_cells_of_the_histogram_decide_what_it_finds():
     found = {}
     for name in ("nondp_laplace1", "nondp_laplace2"):
         entry = em.zoo.find(name, epsilon=0.01)
-        for cells, more in (("fixed", {"bounds": (-1.0, 1.0), "margin": 0.05}), ("of equal mass", {})):
+        for cells, more in (
+            ("fixed", {"bounds": (-1.0, 1.0), "margin": 0.05}),
+            ("of equal mass", {}),
+        ):
             options = {"certificate": "published", **more}
-            keywords = {"samples": 20_000, "seed": 0, "method": "poisson-histogram", "options": options}
-            found[name, cells] = em.audit(entry, None, entry.claim, **keywords).findings[0].details["estimate"]
+            keywords = {
+                "samples": 20_000,
+                "seed": 0,
+                "method": "poisson-histogram",
+                "options": options,
+            }
+            found[name, cells] = (
+                em.audit(entry, None, entry.claim, **keywords).findings[0].details["estimate"]
+            )
     assert found["nondp_laplace1", "fixed"] < 0.0 < found["nondp_laplace2", "fixed"]
-    assert min(found["nondp_laplace1", "of equal mass"], found["nondp_laplace2", "of equal mass"]) > 0.05
+    assert (
+        min(found["nondp_laplace1", "of equal mass"], found["nondp_laplace2", "of equal mass"])
+        > 0.05
+    )
 
 
 def test_every_experiment_is_in_a_readme(request):

@@ -21,11 +21,15 @@ def test_the_truth_of_a_pair():
 
 def test_draws_have_the_chance_of_the_coin(rng):
     share = COIN([0.5] * 4, 20_000, rng).mean()
-    assert abs(share - COIN.chance([0.5] * 4)) < 6.5 * math.sqrt(0.05 / 20_000)  # 1e-10 of a normal law
+    assert abs(share - COIN.chance([0.5] * 4)) < 6.5 * math.sqrt(
+        0.05 / 20_000
+    )  # 1e-10 of a normal law
 
 
 def test_few_pairs_leak():
-    shares = [rare_leak.leaking_share(rare_leak.hidden_coin(seed), seed, pairs=400) for seed in range(5)]
+    shares = [
+        rare_leak.leaking_share(rare_leak.hidden_coin(seed), seed, pairs=400) for seed in range(5)
+    ]
     assert 0.0 < np.mean(shares) < 0.06
 
 

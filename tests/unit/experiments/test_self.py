@@ -17,7 +17,10 @@ def settings_of(experiment, **given):
 
 
 def test_entries_from_text():
-    assert entry_of("laplace?epsilon=.7&sensitivity=2").parameters == {"epsilon": 0.7, "sensitivity": 2.0}
+    assert entry_of("laplace?epsilon=.7&sensitivity=2").parameters == {
+        "epsilon": 0.7,
+        "sensitivity": 2.0,
+    }
     assert entry_of("zoo:svt5").name == "svt5"
     for bad in ("nothing", "laplace?epsilon", "laplace?scale=1", "laplace?epsilon=-1"):
         with pytest.raises(InputError):
@@ -38,7 +41,9 @@ def test_coverage_runs_what_is_promised():
 
 def test_power_runs_what_must_be_reached():
     cases = power.make_cases(settings_of(power.EXPERIMENT))
-    assert [case.expected[power.BOUND].value for case in cases] == [least for _, _, least in power.REQUIRED]
+    assert [case.expected[power.BOUND].value for case in cases] == [
+        least for _, _, least in power.REQUIRED
+    ]
 
 
 def test_power_at_other_sizes_has_the_figures_of_the_prototype():
@@ -49,10 +54,14 @@ def test_power_at_other_sizes_has_the_figures_of_the_prototype():
 
 
 def test_power_of_a_given_entry():
-    known, new = power.make_cases(settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7,geometric"))
+    known, new = power.make_cases(
+        settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7,geometric")
+    )
     assert known.expected[power.BOUND].relation == "≥"
     assert new.expected == {}
-    (other,) = power.make_cases(settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7", claim="eps=1,order=2"))
+    (other,) = power.make_cases(
+        settings_of(power.EXPERIMENT, entry="laplace?epsilon=.7", claim="eps=1,order=2")
+    )
     assert other.expected == {}
 
 
@@ -63,7 +72,11 @@ def test_a_tiny_run_of_each(name, tmp_path):
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
     assert {row["runs"] for row in rows} == {2}
     stem = name.partition("/")[2]
-    assert {path.name for path in tmp_path.iterdir()} == {"results.json", f"{stem}.svg", f"{stem}.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "results.json",
+        f"{stem}.svg",
+        f"{stem}.png",
+    }
 
 
 def test_a_notion_without_a_known_truth_has_no_coverage():
@@ -72,7 +85,9 @@ def test_a_notion_without_a_known_truth_has_no_coverage():
 
 
 def test_noise_drifts_along_its_path_whichever_side_is_drawn(rng):
-    still, moving = (unlucky.Drifting("mean jumps by 1", 1000, sensitivity) for sensitivity in (0.0, 1000.0))
+    still, moving = (
+        unlucky.Drifting("mean jumps by 1", 1000, sensitivity) for sensitivity in (0.0, 1000.0)
+    )
     early, late = still(0, 400, rng), still(1, 600, rng)
     assert late[100:].mean() - early.mean() == pytest.approx(1.0, abs=0.5)
     assert moving(1, 400, rng).mean() == pytest.approx(1000.0, abs=1.0)
@@ -96,12 +111,21 @@ def test_a_tiny_run_of_unlucky_draws(tmp_path):
 def test_families_have_the_value_that_they_are_given(rng):
     x, y = (detectable.Family("randomized response", 1.0)(side, 20_000, rng) for side in (0, 1))
     assert np.log((x == "a").mean() / (y == "a").mean()) == pytest.approx(1.0, abs=0.1)
-    assert detectable.Family("Gaussian, (ε, δ)", 1.0)(1, 4000, rng).mean() == pytest.approx(0.4, abs=0.1)
+    assert detectable.Family("Gaussian, (ε, δ)", 1.0)(1, 4000, rng).mean() == pytest.approx(
+        0.4, abs=0.1
+    )
     assert set(detectable.SIZES) == set(detectable._DRAW)
 
 
 def test_nothing_is_asked_of_a_case_without_a_statement(monkeypatch):
-    monkeypatch.setattr(detectable, "stated", lambda kind, n, looks: float("nan" if kind == "vectors" else "2.5"))
+    monkeypatch.setattr(
+        detectable, "stated", lambda kind, n, looks: float("nan" if kind == "vectors" else "2.5")
+    )
     settings = settings_of(detectable.EXPERIMENT, sizes=1)
-    runs = {case.name: detectable.run_once(case, 0, settings) for case in detectable.make_cases(settings)[1:4]}
-    assert [case for case, numbers in runs.items() if detectable.REFUTED not in numbers] == ["vectors, n=1000"]
+    runs = {
+        case.name: detectable.run_once(case, 0, settings)
+        for case in detectable.make_cases(settings)[1:4]
+    }
+    assert [case for case, numbers in runs.items() if detectable.REFUTED not in numbers] == [
+        "vectors, n=1000"
+    ]

@@ -10,7 +10,15 @@ from epsilometer.zoo.sniper import SNIPER_NAMES
 from epsilometer_experiments.registry import find, run
 from epsilometer_experiments.self.measuring import entry_of
 from epsilometer_experiments.sniper import peers
-from epsilometer_experiments.sniper.table import ORACLE, PUBLISHED, SAME, SAME_ORACLE, TENTH, THEIRS, make_cases
+from epsilometer_experiments.sniper.table import (
+    ORACLE,
+    PUBLISHED,
+    SAME,
+    SAME_ORACLE,
+    TENTH,
+    THEIRS,
+    make_cases,
+)
 
 
 def test_every_mechanism_has_a_published_bound():
@@ -19,7 +27,8 @@ def test_every_mechanism_has_a_published_bound():
 
 
 @pytest.mark.parametrize(
-    ("same", "columns"), [("1", [ORACLE, THEIRS, TENTH, SAME_ORACLE, SAME]), ("0", [ORACLE, THEIRS, TENTH])]
+    ("same", "columns"),
+    [("1", [ORACLE, THEIRS, TENTH, SAME_ORACLE, SAME]), ("0", [ORACLE, THEIRS, TENTH])],
 )
 def test_the_table_has_a_line_per_mechanism(tmp_path, capsys, same, columns):
     options = {"only": "NoisyHist2,SparseVectorTechnique5", "draws": "20_000", "same": same}
@@ -32,7 +41,9 @@ def test_the_table_has_a_line_per_mechanism(tmp_path, capsys, same, columns):
     lines = [line for line in capsys.readouterr().out.splitlines() if "NoisyHist2" in line]
     assert len(lines) == 1
     assert lines[0].count("│") == len(columns) + 2
-    assert (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()[0] == f"| case | {' | '.join(columns)} |"
+    assert (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()[
+        0
+    ] == f"| case | {' | '.join(columns)} |"
 
 
 def test_only_published_mechanisms_have_a_line():

@@ -26,7 +26,14 @@ def test_levels_have_equal_shares():
 
 
 def test_steps_are_full_none_or_between():
-    assert [signed_step(u) for u in (0.0, 0.24, 0.5, 0.59, 0.76, 1.0)] == [-1.0, -1.0, 0.0, 0.0, 1.0, 1.0]
+    assert [signed_step(u) for u in (0.0, 0.24, 0.5, 0.59, 0.76, 1.0)] == [
+        -1.0,
+        -1.0,
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+    ]
     assert signed_step(0.675) == pytest.approx(0.5)
     assert signed_step(0.325) == pytest.approx(-0.5)
 
@@ -41,6 +48,10 @@ def test_grids():
 def test_places_are_apart_only_for_different_values():
     u = np.array([0.0, 0.05, 0.1, 0.5, 0.9, 1.0])
     assert Coordinate().places(u).tolist() == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0, 1.0])
-    assert Coordinate(signed=True).places(u).tolist() == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.0, 1.0])
-    assert Coordinate(signed=True).places(np.array([0.45, 0.675, 0.7])).tolist() == pytest.approx([0.5, 0.75, 5 / 6])
+    assert Coordinate(signed=True).places(u).tolist() == pytest.approx(
+        [0.0, 0.0, 0.0, 0.5, 1.0, 1.0]
+    )
+    assert Coordinate(signed=True).places(np.array([0.45, 0.675, 0.7])).tolist() == pytest.approx(
+        [0.5, 0.75, 5 / 6]
+    )
     assert Coordinate(3, ordered=False).places(u).tolist() == [0.0, 0.0, 0.0, 1.0, 2.0, 2.0]

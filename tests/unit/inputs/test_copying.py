@@ -111,7 +111,17 @@ def test_the_form_of_a_copy():
 
 @pytest.mark.parametrize(
     "value",
-    [1, "x", (1, ("a", None)), frozenset({1}), Colour.RED, len, int, np.float64(1), pyarrow.table({"a": [1]})],
+    [
+        1,
+        "x",
+        (1, ("a", None)),
+        frozenset({1}),
+        Colour.RED,
+        len,
+        int,
+        np.float64(1),
+        pyarrow.table({"a": [1]}),
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_nobody_can_change_is_not_copied(value):
@@ -124,7 +134,11 @@ def test_generators_are_never_copied():
         fresh = copier(value)
         one, two = fresh(), fresh()
         held = [
-            each["rng"] if isinstance(each, dict) else each.rng if isinstance(each, Row) else each[0]
+            each["rng"]
+            if isinstance(each, dict)
+            else each.rng
+            if isinstance(each, Row)
+            else each[0]
             for each in (one, two)
         ]
         assert held[0] is held[1]
@@ -174,10 +188,14 @@ def test_what_can_be_read_once_is_refused(name, wrap):
 
 
 def test_what_can_be_read_often_is_not():
-    check_reusable([1, range(3), {"a": {1}}, "text", np.arange(3), {1: 2}.keys(), in_a_circle(), Row([1])], "x")
+    check_reusable(
+        [1, range(3), {"a": {1}}, "text", np.arange(3), {1: 2}.keys(), in_a_circle(), Row([1])], "x"
+    )
 
 
-@pytest.mark.parametrize("name", sorted(MUTABLE.keys() - {"circle", "deque"}))  # which are no outputs
+@pytest.mark.parametrize(
+    "name", sorted(MUTABLE.keys() - {"circle", "deque"})
+)  # which are no outputs
 def test_an_output_stays_what_it_was(name):
     value = MUTABLE[name]()
     kept, before = snapshot(value), content_digest(value)

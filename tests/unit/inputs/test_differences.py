@@ -31,7 +31,11 @@ class Person:
         ([1], [1], "none: the inputs are equal"),
         ([], [1], "item 0 added: 1"),
         ([1, 2, 3, 4], [2, 3, 4, 5], "item 0 removed: 1; item 3 added: 5; 3 items equal"),
-        ([1, 2, 3], [2, 1, 3], "the same items in another order; item 0: 1 → 2; 1 more; 1 item equal"),
+        (
+            [1, 2, 3],
+            [2, 1, 3],
+            "the same items in another order; item 0: 1 → 2; 1 more; 1 item equal",
+        ),
         ((0,) * 50, (1,) * 50, "item 0: 0 → 1; item 1: 0 → 1; item 2: 0 → 1; 47 more"),
         ([1.0, float("nan")], [1.0, 2.0], "item 1: nan → 2.0; 1 item equal"),
         ([[1, 2], [3, 4]], [[1, 2], [3, 5]], "record 1: [1] 4 → 5; 1 record equal"),
@@ -45,7 +49,11 @@ class Person:
         (Point(1, 2), Point(1, 3), "y 2 → 3; 1 field equal"),
         (np.arange(5), np.array([0, 1, 2, 3, 9]), "item 4: 4 → 9; 4 items equal"),
         (np.array([0.0]), np.array([-0.0]), "item 0: 0.0 → -0.0"),
-        (np.zeros((3, 2)), np.eye(3)[:, :2], "record 0: [0] 0.0 → 1.0; record 1: [1] 0.0 → 1.0; 1 record equal"),
+        (
+            np.zeros((3, 2)),
+            np.eye(3)[:, :2],
+            "record 0: [0] 0.0 → 1.0; record 1: [1] 0.0 → 1.0; 1 record equal",
+        ),
         (
             np.zeros(2),
             np.zeros(2, np.float32),

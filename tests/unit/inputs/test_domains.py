@@ -64,7 +64,11 @@ def test_answers_share_their_sensitivity():
 
 
 def test_whole_answers_move_by_whole_steps():
-    pair = domains.Queries(2, low=0, high=10, whole=True).neighbours("l1").pair([MIDDLE, MIDDLE, 0.0, 0.66])
+    pair = (
+        domains.Queries(2, low=0, high=10, whole=True)
+        .neighbours("l1")
+        .pair([MIDDLE, MIDDLE, 0.0, 0.66])
+    )
     assert (pair.left, pair.right) == ([5, 5], [4, 5])
 
 
@@ -76,7 +80,9 @@ def test_answers_stay_in_their_interval():
 
 
 def test_rows_of_a_table():
-    table = domains.Table({"age": domains.Integer(0, 4), "ill": domains.Category(["no", "yes"])}, rows=2)
+    table = domains.Table(
+        {"age": domains.Integer(0, 4), "ill": domains.Category(["no", "yes"])}, rows=2
+    )
     point = [0.0, 0.0, 1.0, 1.0, MIDDLE, 0.0, 0.9]
     pair = table.neighbours("replace").pair(point)
     assert pair.left == [{"age": 0, "ill": "no"}, {"age": 4, "ill": "yes"}]
@@ -131,12 +137,18 @@ def test_a_domain_without_neighbours_says_so(domain, relation):
 
 
 def test_a_row_of_one_kind_can_still_be_missing():
-    pair = domains.Table({"a": domains.Category(["only"])}, rows=2).neighbours("add-remove").pair([0.0, 0.0, 0.0])
+    pair = (
+        domains.Table({"a": domains.Category(["only"])}, rows=2)
+        .neighbours("add-remove")
+        .pair([0.0, 0.0, 0.0])
+    )
     assert (len(pair.left), len(pair.right)) == (2, 1)
 
 
 def test_relations_are_explained():
     with pytest.raises(InputError, match="known are 'replace', 'add-remove', 'user'"):
         domains.Vector(3).neighbours("substitute")
-    with pytest.raises(InputError, match="makes no sense for answers of queries, which has 'linf', 'l1'"):
+    with pytest.raises(
+        InputError, match="makes no sense for answers of queries, which has 'linf', 'l1'"
+    ):
         domains.Queries(3).neighbours("replace")

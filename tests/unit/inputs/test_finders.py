@@ -75,7 +75,9 @@ def test_a_grid_takes_as_many_levels_as_fit():
 
 def test_the_first_trials_of_a_mixed_grid_are_spread_out():
     finder = finders.Grid(domains.Vector(3, low=0, high=1), levels=4, trials=16)
-    assert sorted({pair.left[0] for pair in pairs_of(finder)}) == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0])
+    assert sorted({pair.left[0] for pair in pairs_of(finder)}) == pytest.approx(
+        [0.0, 1 / 3, 2 / 3, 1.0]
+    )
 
 
 def test_statdp_patterns():
@@ -90,7 +92,9 @@ def test_statdp_patterns():
         "all below": ([1] * 5, [0] * 5),
         "x shape": ([1, 1, 0, 0, 0], [0, 0, 1, 1, 1]),
     }
-    found = dict(zip(finder.patterns, [(pair.left, pair.right) for pair in pairs_of(finder)], strict=True))
+    found = dict(
+        zip(finder.patterns, [(pair.left, pair.right) for pair in pairs_of(finder)], strict=True)
+    )
     assert found == expected
 
 
@@ -110,7 +114,9 @@ def test_patterns_at_several_levels():
     assert all(isinstance(answer, int) for pair in pairs for answer in pair.right)
 
 
-@pytest.mark.parametrize("wrong", [{"levels": [math.nan]}, {"levels": [99]}, {"relation": "replace"}, {"trials": 0}])
+@pytest.mark.parametrize(
+    "wrong", [{"levels": [math.nan]}, {"levels": [99]}, {"relation": "replace"}, {"trials": 0}]
+)
 def test_patterns_refuse_nonsense(wrong):
     with pytest.raises(InputError):
         finders.Patterns(4, **wrong)
@@ -121,7 +127,10 @@ def test_a_bayesian_search_climbs():
         return -sum((each - 0.3) ** 2 for each in pair.left)
 
     climbed, stumbled = (
-        [max(map(height, pairs_of(kind(domains.Vector(4), trials=40, seed=seed), height))) for seed in range(4)]
+        [
+            max(map(height, pairs_of(kind(domains.Vector(4), trials=40, seed=seed), height)))
+            for seed in range(4)
+        ]
         for kind in (finders.Bayesian, finders.Random)
     )
     assert min(climbed) > -0.03

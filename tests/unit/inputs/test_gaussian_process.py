@@ -14,7 +14,12 @@ COORDINATES = (Coordinate(), Coordinate(), Coordinate(3, ordered=False))
 
 def some_scores(rng, n=25):
     points = rng.random((n, 3))
-    scores = np.sin(4 * points[:, 0]) + points[:, 1] ** 2 + (points[:, 2] > 2 / 3) + 0.05 * rng.standard_normal(n)
+    scores = (
+        np.sin(4 * points[:, 0])
+        + points[:, 1] ** 2
+        + (points[:, 2] > 2 / 3)
+        + 0.05 * rng.standard_normal(n)
+    )
     return points, standardised(scores)
 
 
@@ -39,7 +44,9 @@ def test_predictions_are_those_of_the_textbook(rng):
     noisy = kernel + (process.noise + 1e-6) * np.eye(len(points))
     mean, spread = process.predict(new)
     assert mean == pytest.approx(across @ np.linalg.solve(noisy, scores))
-    variance = process.scale * (1.0 - np.einsum("ij,ij->i", across, np.linalg.solve(noisy, across.T).T))
+    variance = process.scale * (
+        1.0 - np.einsum("ij,ij->i", across, np.linalg.solve(noisy, across.T).T)
+    )
     assert spread == pytest.approx(np.sqrt(variance))
 
 
@@ -49,7 +56,9 @@ def test_the_gradient_is_that_of_the_loss(rng):
     logs, expected, spread = np.log(rng.uniform(0.2, 1.0, 4)), np.zeros(4), np.ones(4)
     gradient = gp._loss(logs, squares, scores, expected, spread)[1]
     for place, step in enumerate(1e-5 * np.eye(4)):
-        up, down = (gp._loss(logs + sign * step, squares, scores, expected, spread)[0] for sign in (1, -1))
+        up, down = (
+            gp._loss(logs + sign * step, squares, scores, expected, spread)[0] for sign in (1, -1)
+        )
         assert gradient[place] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-6)
 
 
@@ -64,7 +73,9 @@ def test_it_learns_which_coordinates_matter(rng):
 def test_it_recognises_noise(rng):
     points = rng.uniform(0.1, 0.9, (100, 3))
     clean, noisy = (
-        gp.fit(points, standardised(points[:, 0] + width * rng.standard_normal(100)), COORDINATES).noise
+        gp.fit(
+            points, standardised(points[:, 0] + width * rng.standard_normal(100)), COORDINATES
+        ).noise
         for width in (0.0, 0.3)
     )
     assert noisy > 0.02 > 10 * clean
@@ -76,13 +87,18 @@ def test_expected_improvement_is_the_mean_of_what_exceeds(rng):
     new = rng.random((3, 3))
     mean, spread = process.predict(new)
     draws = norm.ppf((np.arange(200_000) + 0.5) / 200_000)
-    literal = [np.maximum(m + s * draws - 0.3, 0.0).mean() for m, s in zip(mean, spread, strict=True)]
+    literal = [
+        np.maximum(m + s * draws - 0.3, 0.0).mean() for m, s in zip(mean, spread, strict=True)
+    ]
     assert gp.expected_improvement(process, new, 0.3) == pytest.approx(literal, rel=1e-3, abs=1e-6)
 
 
 def test_the_next_point_is_about_the_best_of_many(rng):
     points, scores = some_scores(rng, 40)
-    told = [Told(tuple(point), float(score)) for point, score in zip(points.tolist(), scores, strict=True)]
+    told = [
+        Told(tuple(point), float(score))
+        for point, score in zip(points.tolist(), scores, strict=True)
+    ]
     found = greatest_improvement(told, COORDINATES, rng)
     process = gp.fit(points, scores, COORDINATES)
     best = float(process.predict(points)[0].max()) + 0.3

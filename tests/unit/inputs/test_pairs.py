@@ -26,7 +26,9 @@ def test_what_is_one_pair_and_what_are_several(inputs, pairs):
     assert as_pairs(inputs) == pairs
 
 
-@pytest.mark.parametrize("inputs", [None, 0, "01", b"01", [], (), [0, 1], [(0, 1, 2)], {0: 1}, (1, 2, 3), np.zeros(2)])
+@pytest.mark.parametrize(
+    "inputs", [None, 0, "01", b"01", [], (), [0, 1], [(0, 1, 2)], {0: 1}, (1, 2, 3), np.zeros(2)]
+)
 def test_what_are_no_inputs(inputs):
     with pytest.raises(InputError):
         as_pairs(inputs)

@@ -45,7 +45,10 @@ def test_domains(given, domain):
         ("{not json", "is not JSON"),
         ({"kind": "vector", "length": 3}, "unexpected keyword argument 'length'"),
         ({"size": 3}, "the kind None is unknown"),
-        ({"kind": "table", "rows": 2, "columns": {"age": "vector:3"}}, "must be the domain of a single value"),
+        (
+            {"kind": "table", "rows": 2, "columns": {"age": "vector:3"}},
+            "must be the domain of a single value",
+        ),
         (3, "domain=3"),
     ],
 )
@@ -55,7 +58,15 @@ def test_domains_that_cannot_be_read(given, reason):
 
 
 def test_finders():
-    made = read_finder({"name": "bayesian", "domain": "vector:4:0:1", "relation": "add-remove", "trials": 7, "seed": 3})
+    made = read_finder(
+        {
+            "name": "bayesian",
+            "domain": "vector:4:0:1",
+            "relation": "add-remove",
+            "trials": 7,
+            "seed": 3,
+        }
+    )
     expected = finders.Bayesian(domains.Vector(4, 0, 1), "add-remove", trials=7, seed=3)
     assert made.describe() == expected.describe()
     assert read_finder({"name": "patterns", "domain": "queries:5"}).trials == 8
@@ -68,7 +79,10 @@ def test_finders():
         ({"name": "randon", "domain": "vector:3"}, "did you mean 'random'"),
         ({"domain": "vector:3"}, "the name None is unknown"),
         ({"name": "random"}, "needs a domain"),
-        ({"name": "random", "domain": "vector:3", "levels": 3}, "unexpected keyword argument 'levels'"),
+        (
+            {"name": "random", "domain": "vector:3", "levels": 3},
+            "unexpected keyword argument 'levels'",
+        ),
         ({"name": "random", "domain": "vector:3", "trials": 0}, "trials=0"),
         ({"name": "patterns", "domain": "vector:3"}, "write 'queries:5'"),
     ],

@@ -8,16 +8,26 @@ import polars as pl
 import pytest
 
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import StoredDigest, is_complete, pair_digest, pair_from_dict, pair_to_dict
+from epsilometer.inputs.pairs import (
+    StoredDigest,
+    is_complete,
+    pair_digest,
+    pair_from_dict,
+    pair_to_dict,
+)
 from epsilometer.storage import content_digest
 
 
 def stored(value):
     """Through JSON text and back."""
-    return pair_from_dict(json.loads(json.dumps(pair_to_dict(Pair(value, 0)), allow_nan=False))).left
+    return pair_from_dict(
+        json.loads(json.dumps(pair_to_dict(Pair(value, 0)), allow_nan=False))
+    ).left
 
 
-@pytest.mark.parametrize("value", [0, -1.5, True, None, "text", [1, [2, "x"]], {"a": [1, 2]}, [], {}, 10**30])
+@pytest.mark.parametrize(
+    "value", [0, -1.5, True, None, "text", [1, [2, "x"]], {"a": [1, 2]}, [], {}, 10**30]
+)
 def test_plain_values(value):
     back = stored(value)
     assert back == value
@@ -56,9 +66,22 @@ def test_arrays(array):
             [np.zeros(2)],
             (np.zeros((2, 1)), np.ones(2)),
         ),
-        *(np.array(["a"]), np.array([0.5, None]), datetime.date(2024, 2, 29), [{"a": float("nan"), "b": "x"}], 2**70),
-        *(pd.Series([1, 2], dtype="int8"), pd.DataFrame({"a": [0.5, float("nan")], "b": ["x", None]}), pd.DataFrame()),
-        *(pl.DataFrame({"a": [1, None], "b": [float("nan"), 2.0]}), pl.DataFrame({"a": []}, schema={"a": pl.Float64})),
+        *(
+            np.array(["a"]),
+            np.array([0.5, None]),
+            datetime.date(2024, 2, 29),
+            [{"a": float("nan"), "b": "x"}],
+            2**70,
+        ),
+        *(
+            pd.Series([1, 2], dtype="int8"),
+            pd.DataFrame({"a": [0.5, float("nan")], "b": ["x", None]}),
+            pd.DataFrame(),
+        ),
+        *(
+            pl.DataFrame({"a": [1, None], "b": [float("nan"), 2.0]}),
+            pl.DataFrame({"a": []}, schema={"a": pl.Float64}),
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -48,7 +48,14 @@ def test_seeded_objects_are_repeatable():
 
 
 def test_objects_go_to_workers():
-    assert len(pickle.loads(pickle.dumps(as_mechanism(American()))).sample(0, 3, np.random.default_rng(0))) == 3
+    assert (
+        len(
+            pickle.loads(pickle.dumps(as_mechanism(American()))).sample(
+                0, 3, np.random.default_rng(0)
+            )
+        )
+        == 3
+    )
 
 
 def test_errors_name_the_object_and_the_input():

@@ -34,7 +34,9 @@ def outputs_of(path, header=None):
         for place, row in enumerate(rows):
             for column in block.columns:
                 is_number = isinstance(column, Numbers)
-                found[row] = column.values[place] if is_number else column.labels[column.codes[place]]
+                found[row] = (
+                    column.values[place] if is_number else column.labels[column.codes[place]]
+                )
     return found
 
 
@@ -43,11 +45,18 @@ def test_rows_are_those_of_the_standard_library(file):
     refused = 0
     for _ in range(4000):
         width = rng.choice([1, 1, 2, 3])
-        rows = [["".join(rng.choices('ab,"\n\r 1.', k=rng.randint(0, 4))) for _ in range(width)] for _ in range(4)]
+        rows = [
+            ["".join(rng.choices('ab,"\n\r 1.', k=rng.randint(0, 4))) for _ in range(width)]
+            for _ in range(4)
+        ]
         text = io.StringIO(newline="")
         csv.writer(text, quoting=rng.choice([csv.QUOTE_ALL, csv.QUOTE_MINIMAL])).writerows(rows)
-        path = file(text.getvalue() if rng.random() < 0.8 else text.getvalue()[: rng.randint(1, 30)])
-        expected = [row or [""] for row in csv.reader(io.StringIO(path.read_bytes().decode(), newline=""))]
+        path = file(
+            text.getvalue() if rng.random() < 0.8 else text.getvalue()[: rng.randint(1, 30)]
+        )
+        expected = [
+            row or [""] for row in csv.reader(io.StringIO(path.read_bytes().decode(), newline=""))
+        ]
         try:
             found = [["" if cell is None else cell for cell in row] for _, row in csv_rows(path)]
         except InputError as error:
@@ -79,9 +88,15 @@ def test_numbers_of_a_column_are_read_alike_one_by_one():
         "x",
     ]
     for _ in range(300):
-        texts = rng.choices(odd, k=3) if rng.random() < 0.5 else [str(rng.uniform(-9, 9)) for _ in range(3)]
+        texts = (
+            rng.choices(odd, k=3)
+            if rng.random() < 0.5
+            else [str(rng.uniform(-9, 9)) for _ in range(3)]
+        )
         texts += rng.choices(odd, k=rng.randint(0, 1))
-        assert list(map(repr, settled_texts(texts))) == [repr(settle(number_or_text(text))) for text in texts]
+        assert list(map(repr, settled_texts(texts))) == [
+            repr(settle(number_or_text(text))) for text in texts
+        ]
     assert settled_texts(["1", None]) == [1.0, None]
 
 
@@ -89,7 +104,10 @@ def test_an_empty_cell_is_missing_and_a_quoted_one_is_text(file):
     assert outputs_of(file('a\n\n""\n1\n')) == ["a", None, "", 1.0]
     assert outputs_of(file("1\n2\n\n")) == [1.0, 2.0, None]
     assert outputs_of(file("\n\n")) == [None, None]
-    assert [block.shape for block in recorded_outputs(file('1,\n,""\n'))] == ["tuple(float, None)", "tuple(None, str)"]
+    assert [block.shape for block in recorded_outputs(file('1,\n,""\n'))] == [
+        "tuple(float, None)",
+        "tuple(None, str)",
+    ]
 
 
 def test_ends_of_lines_and_of_the_file_are_no_cells(file):
@@ -160,12 +178,18 @@ def test_a_leak_by_empty_cells_is_refuted_and_equal_files_are_not(file):
     rng = np.random.default_rng(0)
 
     def rows(share, seed):
-        return "\n".join("" if draw < share else "a" for draw in np.random.default_rng(seed).random(2000)) + "\n"
+        return (
+            "\n".join(
+                "" if draw < share else "a" for draw in np.random.default_rng(seed).random(2000)
+            )
+            + "\n"
+        )
 
     paths = [file(rows(share, seed), f"{seed}.csv") for seed, share in enumerate((0.5, 0.05, 0.5))]
     assert em.compare(paths[0], paths[1], em.PureDP(1.0), seed=0).is_refuted
     assert not em.compare(paths[0], paths[2], em.PureDP(0.5), seed=0).is_refuted
     numbers = [
-        file("\n".join(map(str, (17 * 10**17 + rng.integers(-9, 9, 500)).tolist())), f"n{i}.csv") for i in (0, 1)
+        file("\n".join(map(str, (17 * 10**17 + rng.integers(-9, 9, 500)).tolist())), f"n{i}.csv")
+        for i in (0, 1)
     ]
     assert not em.compare(*numbers, em.PureDP(1.0), seed=0).is_refuted

@@ -67,7 +67,13 @@ def test_reading_what_a_program_printed(text, value):
 
 
 def test_whole_numbers_are_floats_as_far_as_floats_hold_them():
-    assert [type(settle(value)) for value in (1, 2**53, 2**53 + 1, -(2**60), True)] == [float, float, int, int, bool]
+    assert [type(settle(value)) for value in (1, 2**53, 2**53 + 1, -(2**60), True)] == [
+        float,
+        float,
+        int,
+        int,
+        bool,
+    ]
 
 
 def test_refusals_quote_what_they_saw():

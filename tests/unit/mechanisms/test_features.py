@@ -66,7 +66,9 @@ def test_functions_of_single_outputs_have_features_too():
     def odd(report):
         return (report[0].bit_count() + report[1]) % 2 == 1
 
-    assert em.audit(em.from_callable(one, features=odd), PAIR, CLAIM, samples=2000, seed=0).is_refuted
+    assert em.audit(
+        em.from_callable(one, features=odd), PAIR, CLAIM, samples=2000, seed=0
+    ).is_refuted
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,9 @@ def test_functions_of_single_outputs_have_features_too():
     ],
 )
 def test_features_are_named_by_their_keys_or_their_function(returned, paths):
-    outputs = em.from_batch(lambda x, n: [[1, 2]] * n, features=returned).sample(0, 3, np.random.default_rng(0))
+    outputs = em.from_batch(lambda x, n: [[1, 2]] * n, features=returned).sample(
+        0, 3, np.random.default_rng(0)
+    )
     (block,) = outputs.blocks
     assert [leaf.path for leaf in leaves_of(block.shape)] == [*paths, "output[0]", "output[1]"]
     assert n_of_features(block.shape) == len(block.columns) - 2
@@ -89,8 +93,15 @@ def test_every_kind_of_batch_is_read_output_by_output():
     def first(output):
         return output["a"] if isinstance(output, dict) else output
 
-    for batch in ({"a": np.arange(4), "b": list("wxyz")}, [0, 1, 2, 3], np.arange(4), iter(range(4))):
-        outputs = em.from_batch(lambda x, n, batch=batch: batch, features=first).sample(0, 4, np.random.default_rng(0))
+    for batch in (
+        {"a": np.arange(4), "b": list("wxyz")},
+        [0, 1, 2, 3],
+        np.arange(4),
+        iter(range(4)),
+    ):
+        outputs = em.from_batch(lambda x, n, batch=batch: batch, features=first).sample(
+            0, 4, np.random.default_rng(0)
+        )
         assert outputs.blocks[0].columns[0].values.tolist() == [0, 1, 2, 3]
 
 
@@ -101,7 +112,10 @@ def test_a_function_that_changes_its_argument_changes_nothing():
 
     mechanism = em.from_batch(lambda x, n: np.zeros((n, 1)), features=spoiled)
     outputs = mechanism.sample(0, 3, np.random.default_rng(0))
-    assert [column.values.tolist() for column in outputs.blocks[0].columns] == [[99.0] * 3, [0.0] * 3]
+    assert [column.values.tolist() for column in outputs.blocks[0].columns] == [
+        [99.0] * 3,
+        [0.0] * 3,
+    ]
 
 
 def counting():
@@ -121,7 +135,9 @@ def test_objects_of_other_libraries_have_features_too():
 
 def test_a_mechanism_of_diffprivlib_takes_its_features_to_workers():
     tools = pytest.importorskip("diffprivlib.mechanisms")
-    mechanism = as_mechanism(tools.Laplace(epsilon=1.0, sensitivity=1.0)).with_features(Features.of(abs))
+    mechanism = as_mechanism(tools.Laplace(epsilon=1.0, sensitivity=1.0)).with_features(
+        Features.of(abs)
+    )
     assert pickle.loads(pickle.dumps(mechanism)).features.name == "abs"
 
 
@@ -149,7 +165,10 @@ def test_a_failed_run_has_no_features():
     outputs = em.from_callable(failing, on_error="outcome", features=lambda out: out + 1).sample(
         0, 50, np.random.default_rng(0)
     )
-    assert {block.shape.partition(",")[0] for block in outputs} == {"featured{features: None", "featured{features: int"}
+    assert {block.shape.partition(",")[0] for block in outputs} == {
+        "featured{features: None",
+        "featured{features: int",
+    }
 
 
 def test_an_event_of_features_says_what_plain_outputs_lack(found):
@@ -163,7 +182,11 @@ def test_an_event_of_features_says_what_plain_outputs_lack(found):
 def test_results_keep_name_digest_and_place(found):
     kept = em.AuditResult.from_json(found.to_json())
     place = f"{decoded.__module__}:decoded"
-    assert kept.settings["features"] == {"name": "decoded", "digest": code_digest(decoded), "place": place}
+    assert kept.settings["features"] == {
+        "name": "decoded",
+        "digest": code_digest(decoded),
+        "place": place,
+    }
     assert em.verify(kept).holds
     assert "features" in str(em.verify(kept))
     assert f"features={decoded.__module__}.decoded" in found.to_test()
@@ -183,7 +206,9 @@ def test_a_replay_needs_the_same_features(found):
 
 
 def test_a_replay_of_an_event_without_features_leaves_them_out():
-    leak = em.audit(em.from_batch(lambda x, n, rng: rng.random(n) + x), PAIR, CLAIM, samples=N, seed=0)
+    leak = em.audit(
+        em.from_batch(lambda x, n, rng: rng.random(n) + x), PAIR, CLAIM, samples=N, seed=0
+    )
     same = em.from_batch(lambda x, n, rng: rng.random(n) + x, features=lambda out: out > 1)
     assert em.replay(leak, same, samples=N, seed=1).is_refuted
     with pytest.raises(InputError, match="found without features"):
@@ -223,7 +248,9 @@ def test_recorded_outputs_have_features(tmp_path):
 
 
 def test_features_are_part_of_what_a_mechanism_is():
-    plain, one_way, other = (em.from_batch(scrambled, features=each) for each in (None, decoded, both))
+    plain, one_way, other = (
+        em.from_batch(scrambled, features=each) for each in (None, decoded, both)
+    )
     assert len({each.digest() for each in (plain, one_way, other)}) == 3
     assert one_way.with_features(None).digest() == plain.digest()
     assert copy.copy(one_way).features is one_way.features
@@ -233,9 +260,13 @@ def test_features_are_part_of_what_a_mechanism_is():
 def test_a_checkpoint_is_that_of_its_features(tmp_path):
     how = {"samples": N, "seed": 0, "checkpoint": tmp_path / "audit.journal"}
     command = ["python3", "-c", "print(1)", "{dataset}"]
-    first, second = (em.from_command(command, features=each, batch=False) for each in (decoded, both))
+    first, second = (
+        em.from_command(command, features=each, batch=False) for each in (decoded, both)
+    )
     settings = open_settings(AuditConfig(samples=N, seed=0, method="events"))
-    keys = [audit_key(each, [PAIR], Question(CLAIM, judged=True), settings) for each in (first, second)]
+    keys = [
+        audit_key(each, [PAIR], Question(CLAIM, judged=True), settings) for each in (first, second)
+    ]
     assert keys[0] != keys[1]
     assert em.audit(em.from_batch(scrambled, features=decoded), PAIR, CLAIM, **how).is_refuted
 
@@ -244,11 +275,15 @@ def test_runs_in_a_row_have_features_each():
     twice = em.repeated(em.from_batch(scrambled, features=decoded), 2)
     result = em.audit(twice, PAIR, CLAIM, samples=N, seed=0)
     assert result.is_refuted
-    again = em.replay(result, em.repeated(em.from_batch(scrambled), 2), samples=N, seed=1, features=decoded)
+    again = em.replay(
+        result, em.repeated(em.from_batch(scrambled), 2), samples=N, seed=1, features=decoded
+    )
     assert again.is_refuted
 
 
-@pytest.mark.parametrize("how", [{"stop_early": True}, {"representation": "all"}, {"representation": "bits"}])
+@pytest.mark.parametrize(
+    "how", [{"stop_early": True}, {"representation": "all"}, {"representation": "bits"}]
+)
 def test_other_ways_to_audit_take_features(how):
     mechanism = em.from_batch(scrambled, features=decoded)
     assert em.audit(mechanism, PAIR, CLAIM, samples=20_000, seed=0, **how).is_refuted
@@ -263,7 +298,9 @@ def test_curves_and_searches_take_features():
 
 
 def test_workers_compute_features():
-    one_process, two = (em.audit(em.zoo.olh(), claim=CLAIM, samples=N, seed=0, jobs=jobs) for jobs in (1, 2))
+    one_process, two = (
+        em.audit(em.zoo.olh(), claim=CLAIM, samples=N, seed=0, jobs=jobs) for jobs in (1, 2)
+    )
     assert one_process.is_refuted
     assert one_process.witness.to_dict() == two.witness.to_dict()
 
@@ -284,7 +321,19 @@ def test_the_command_line_takes_features(tmp_path, monkeypatch):
     )
     monkeypatch.chdir(tmp_path)
     where = ["--batch", "--features", "hashed:odd", "--samples", str(N), "--seed", "0"]
-    ask = ["audit", "hashed:draw", "--left", "0", "--right", "1", "--epsilon", ".5", *where, "--json", "result.json"]
+    ask = [
+        "audit",
+        "hashed:draw",
+        "--left",
+        "0",
+        "--right",
+        "1",
+        "--epsilon",
+        ".5",
+        *where,
+        "--json",
+        "result.json",
+    ]
     assert main(ask) == 1
     stored = json.loads((tmp_path / "result.json").read_text())
     assert stored["settings"]["features"]["place"] == "hashed:odd"
@@ -299,4 +348,20 @@ def test_the_command_line_takes_features(tmp_path, monkeypatch):
     for side in (0, 1):
         np.save(tmp_path / f"{side}.npy", scrambled(side, N, np.random.default_rng(side)))
     assert main(["compare", "0.npy", "1.npy", "--epsilon", ".5", "--features", "hashed:odd"]) == 1
-    assert main(["audit", "hashed:draw", "--left", "0", "--right", "1", "--epsilon", "1", "--features", "odd"]) == 2
+    assert (
+        main(
+            [
+                "audit",
+                "hashed:draw",
+                "--left",
+                "0",
+                "--right",
+                "1",
+                "--epsilon",
+                "1",
+                "--features",
+                "odd",
+            ]
+        )
+        == 2
+    )

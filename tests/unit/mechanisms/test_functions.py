@@ -25,7 +25,9 @@ class TestSingle:
         assert from_callable(lambda dataset, rng: rng.random()).is_seeded
         assert from_callable(lambda dataset, *, rng: rng.random()).is_seeded
         assert not from_callable(lambda dataset, random=None: 0).is_seeded
-        drawn = from_callable(lambda dataset, rng: rng.random()).sample(0, 2, np.random.default_rng(1))
+        drawn = from_callable(lambda dataset, rng: rng.random()).sample(
+            0, 2, np.random.default_rng(1)
+        )
         assert drawn.blocks[0].columns[0].values.tolist() == generator.random(2).tolist()
 
     def test_any_callable(self, generator):
@@ -107,7 +109,9 @@ class TestBatch:
 
     @pytest.mark.parametrize("extra", [-1, 1, 1000])
     def test_wrong_number_of_outputs(self, extra, generator):
-        with pytest.raises(MechanismError, match=f"returned {50 + extra} outputs where 50 were asked for"):
+        with pytest.raises(
+            MechanismError, match=f"returned {50 + extra} outputs where 50 were asked for"
+        ):
             miscounting(extra).sample(0, 50, generator)
 
     @pytest.mark.parametrize("value", [None, 3, "text", {1, 2}, object()])
@@ -124,7 +128,9 @@ class TestBatch:
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
     def test_columns(self, generator):
-        outputs = from_batch(lambda dataset, n, rng: {"x": rng.random(n), "y": ["a"] * n}).sample(0, 4, generator)
+        outputs = from_batch(lambda dataset, n, rng: {"x": rng.random(n), "y": ["a"] * n}).sample(
+            0, 4, generator
+        )
         assert [len(block.columns) for block in outputs] == [2]
 
 

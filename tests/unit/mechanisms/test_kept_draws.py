@@ -17,8 +17,31 @@ from epsilometer.mechanisms.kept_draws import KeptLines, keeping
 from epsilometer.outputs import read_outputs
 
 HOSTILE = [
-    *(float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 0.1, 2**53 + 1, 2**70, -(2**63), True, False),
-    *("", "\ud800", "\u202e<script>", "a\nb", b"\xff\0", None, (1, 2.5), [1, [2]], {"a": (None, "x")}, np.arange(3)),
+    *(
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        -0.0,
+        5e-324,
+        0.1,
+        2**53 + 1,
+        2**70,
+        -(2**63),
+        True,
+        False,
+    ),
+    *(
+        "",
+        "\ud800",
+        "\u202e<script>",
+        "a\nb",
+        b"\xff\0",
+        None,
+        (1, 2.5),
+        [1, [2]],
+        {"a": (None, "x")},
+        np.arange(3),
+    ),
     *(np.float32(0.1), 1j),
 ]
 
@@ -53,14 +76,22 @@ def test_every_kind_of_output_comes_back(tmp_path):
         dataclasses.replace(block, rows=None, columns=()) for block in outputs
     ]
     recording = em.from_recording(tmp_path / "d.jsonl")
-    assert recording.sample("met on the way", 1, np.random.default_rng(0)).blocks[0].columns[0].values.tolist() == [2.0]
+    assert recording.sample("met on the way", 1, np.random.default_rng(0)).blocks[0].columns[
+        0
+    ].values.tolist() == [2.0]
 
 
 @pytest.mark.parametrize(
     ("mechanism", "name"),
-    [(noisy, "d.jsonl"), (em.from_batch(draw_pairs), "d.jsonl"), (em.from_batch(draw_pairs), "d.npz")],
+    [
+        (noisy, "d.jsonl"),
+        (em.from_batch(draw_pairs), "d.jsonl"),
+        (em.from_batch(draw_pairs), "d.npz"),
+    ],
 )
-@pytest.mark.parametrize("inputs", [em.Pair(0, 2), [(0, 1), (1, 3), em.Pair(0, 0, equal=True)]], ids=["one", "many"])
+@pytest.mark.parametrize(
+    "inputs", [em.Pair(0, 2), [(0, 1), (1, 3), em.Pair(0, 0, equal=True)]], ids=["one", "many"]
+)
 @pytest.mark.parametrize("keywords", [{}, {"stop_early": True}], ids=str)
 def test_an_audit_of_kept_draws_is_the_audit(tmp_path, mechanism, name, inputs, keywords):
     settings = {"samples": 3000, "seed": 3, **keywords}
@@ -80,15 +111,23 @@ def test_draws_of_worker_processes_are_kept(tmp_path):
 
 
 def test_measurements_are_kept_too(tmp_path):
-    first = em.measure(noisy, em.Pair(0, 2), em.PureDP, samples=1000, seed=1, record=str(tmp_path / "d.jsonl"))
-    again = em.measure(em.from_recording(tmp_path / "d.jsonl"), None, em.PureDP, samples=1000, seed=1)
+    first = em.measure(
+        noisy, em.Pair(0, 2), em.PureDP, samples=1000, seed=1, record=str(tmp_path / "d.jsonl")
+    )
+    again = em.measure(
+        em.from_recording(tmp_path / "d.jsonl"), None, em.PureDP, samples=1000, seed=1
+    )
     assert without_provenance(first) == without_provenance(again)
 
 
 def test_inputs_that_json_cannot_hold(tmp_path):
     inputs = em.Pair({1, 2}, frozenset({3}))
-    first = em.audit(_size, inputs, em.PureDP(0.5), samples=500, seed=1, record=tmp_path / "d.jsonl")
-    again = em.audit(em.from_recording(tmp_path / "d.jsonl"), inputs, em.PureDP(0.5), samples=500, seed=1)
+    first = em.audit(
+        _size, inputs, em.PureDP(0.5), samples=500, seed=1, record=tmp_path / "d.jsonl"
+    )
+    again = em.audit(
+        em.from_recording(tmp_path / "d.jsonl"), inputs, em.PureDP(0.5), samples=500, seed=1
+    )
     assert first.lower_bound == again.lower_bound
 
 
@@ -98,7 +137,9 @@ def _size(dataset, rng):
 
 def test_refusals(tmp_path):
     def audit(record, mechanism=noisy):
-        return em.audit(mechanism, em.Pair(0, 1), em.PureDP(1.0), samples=100, seed=0, record=record)
+        return em.audit(
+            mechanism, em.Pair(0, 1), em.PureDP(1.0), samples=100, seed=0, record=record
+        )
 
     with pytest.raises(em.InputError, match=r"must end in \.jsonl"):
         audit(tmp_path / "d.csv")
@@ -116,7 +157,12 @@ def test_what_was_changed_is_refused_by_line(tmp_path):
     with pytest.raises(em.InputError, match="line 2: not a chunk of draws"):
         em.audit(em.from_recording(path), claim=em.PureDP(9.0), samples=600, seed=0)
     path.write_text(
-        "\n".join([lines[0].replace('"epsilometer_recording": 1', '"epsilometer_recording": 9'), *lines[1:]])
+        "\n".join(
+            [
+                lines[0].replace('"epsilometer_recording": 1', '"epsilometer_recording": 9'),
+                *lines[1:],
+            ]
+        )
     )
     with pytest.raises(em.InputError, match="format that this version does not read"):
         em.from_recording(path)
@@ -127,11 +173,15 @@ def test_what_was_changed_is_refused_by_line(tmp_path):
 def test_long_and_short_numbers_are_kept_as_they_were(tmp_path, name, kind):
     def batch(x, n, rng):
         if kind in (np.int64, np.uint64):
-            return (np.uint64(17 * 10**17) + rng.integers(0, 2 + x, n, dtype=np.uint64)).astype(kind)
+            return (np.uint64(17 * 10**17) + rng.integers(0, 2 + x, n, dtype=np.uint64)).astype(
+                kind
+            )
         return rng.normal(size=n).astype(np.float16).astype(kind)
 
     settings = {"samples": 400, "seed": 3, "representation": "bits"}
-    first = em.audit(em.from_batch(batch), em.Pair(0, 1), em.PureDP(1.0), record=tmp_path / name, **settings)
+    first = em.audit(
+        em.from_batch(batch), em.Pair(0, 1), em.PureDP(1.0), record=tmp_path / name, **settings
+    )
     again = em.audit(em.from_recording(tmp_path / name), claim=em.PureDP(1.0), **settings)
     assert (first.lower_bound, first.verdict) == (again.lower_bound, again.verdict)
     assert first.witness.event.to_dict() == again.witness.event.to_dict()
@@ -166,7 +216,15 @@ class TestAnOldRecording:
     def test_survives_an_error(self, old, keywords, error, after):
         content = old.read_bytes()
         with pytest.raises((em.MechanismError, error)):
-            em.audit(failing(error, after), em.Pair(0, 1), em.PureDP(1.0), record=old, samples=500, seed=0, **keywords)
+            em.audit(
+                failing(error, after),
+                em.Pair(0, 1),
+                em.PureDP(1.0),
+                record=old,
+                samples=500,
+                seed=0,
+                **keywords,
+            )
         assert old.read_bytes() == content
         assert [*old.parent.iterdir()] == [old]
 
@@ -178,7 +236,10 @@ class TestAnOldRecording:
             "    return rng.laplace()\n"
             f"em.audit(f, em.Pair(0, 1), em.PureDP(1.0), record=sys.argv[1], samples=500, seed=0, **{keywords})\n"
         )
-        assert subprocess.run([sys.executable, "-c", code, old], check=False).returncode == -signal.SIGKILL
+        assert (
+            subprocess.run([sys.executable, "-c", code, old], check=False).returncode
+            == -signal.SIGKILL
+        )
         assert old.read_bytes() == content
         assert not hasattr(os, "O_TMPFILE") or [*old.parent.iterdir()] == [old]
 
@@ -202,7 +263,9 @@ class TestAnOldRecording:
             os.chdir("/")
             return rng.laplace()
 
-        result = em.audit(wandering, em.Pair(0, 1), em.PureDP(1.0), record=name, samples=500, seed=0, **keywords)
+        result = em.audit(
+            wandering, em.Pair(0, 1), em.PureDP(1.0), record=name, samples=500, seed=0, **keywords
+        )
         assert old.read_bytes() != content
         assert result.settings["recorded_to"] == name
         assert em.from_recording(old).name

@@ -23,7 +23,10 @@ def here(tmp_path, monkeypatch):
 
 def values(outputs):
     (block,) = outputs
-    return [column.values.tolist() if hasattr(column, "values") else column.labels for column in block.columns]
+    return [
+        column.values.tolist() if hasattr(column, "values") else column.labels
+        for column in block.columns
+    ]
 
 
 def write(name, text):
@@ -53,7 +56,9 @@ def test_parquet(here):
     import pyarrow.parquet
 
     pyarrow.parquet.write_table(pyarrow.table({"x": NUMBERS}), "a.parquet")
-    pyarrow.parquet.write_table(pyarrow.table({"x": [1, None, 2], "side": ["left", "left", "right"]}), "b.parquet")
+    pyarrow.parquet.write_table(
+        pyarrow.table({"x": [1, None, 2], "side": ["left", "left", "right"]}), "b.parquet"
+    )
     pyarrow.parquet.write_table(pyarrow.table({"left": [1, 2], "right": [3, 4]}), "c.parquet")
     pyarrow.parquet.write_table(pyarrow.table({"x": [1, 2], "y": ["a", "b"]}), "d.parquet")
     assert values(recorded_outputs("a.parquet")) == [NUMBERS]
@@ -80,13 +85,19 @@ def test_two_sides_in_one_file():
     write("b.csv", "side,x\nleft,1\nright,4\nleft,2\nright,5\nleft,3\n")
     write(
         "a.jsonl",
-        "\n".join(json.dumps({"side": s, "output": v}) for s, v in zip("lrlrl", [1, 4, 2, 5, 3], strict=True))
+        "\n".join(
+            json.dumps({"side": s, "output": v})
+            for s, v in zip("lrlrl", [1, 4, 2, 5, 3], strict=True)
+        )
         .replace('"l"', '"left"')
         .replace('"r"', '"right"'),
     )
     for place in ("a.npz", "a.csv", "b.csv", "a.jsonl"):
         both = em.from_recording(place)
-        assert (values(both.left.outputs()), values(both.right.outputs())) == ([[1, 2, 3]], [[4, 5]]), place
+        assert (values(both.left.outputs()), values(both.right.outputs())) == (
+            [[1, 2, 3]],
+            [[4, 5]],
+        ), place
 
 
 def test_arrays_in_either_order_and_of_any_width():
@@ -94,7 +105,9 @@ def test_arrays_in_either_order_and_of_any_width():
     np.save("c.npy", matrix)
     np.save("f.npy", np.asfortranarray(matrix))
     np.save("text.npy", np.array(["a", "b"]))
-    assert values(recorded_outputs("c.npy")) == values(recorded_outputs("f.npy")) == matrix.T.tolist()
+    assert (
+        values(recorded_outputs("c.npy")) == values(recorded_outputs("f.npy")) == matrix.T.tolist()
+    )
     assert recorded_outputs("text.npy").blocks[0].shape == "str"
 
 
@@ -108,7 +121,10 @@ def test_mixed_types_are_read():
         "{a: float}",
     ]
     write("a.csv", "1,x\n2,3\n")
-    assert [block.shape for block in recorded_outputs("a.csv")] == ["tuple(float, str)", "tuple(2 × float)"]
+    assert [block.shape for block in recorded_outputs("a.csv")] == [
+        "tuple(float, str)",
+        "tuple(2 × float)",
+    ]
 
 
 def test_how_a_file_stores_whole_numbers_is_no_leak():
@@ -129,7 +145,11 @@ def test_how_a_file_stores_whole_numbers_is_no_leak():
         ("b.csv", "side,x\nleft,1\nwrong,2\n", r"b\.csv, line 3: side is 'wrong'"),
         ("a.jsonl", "1\n2\n{oops\n", r"a\.jsonl, line 3: not JSON: '\{oops'"),
         ("b.jsonl", "1\n" + "[" * 10_000, r"b\.jsonl, line 2: not JSON"),
-        ("c.jsonl", '{"side": "left", "output": 1}\n{"side": "up", "output": 1}\n', r"c\.jsonl, line 2"),
+        (
+            "c.jsonl",
+            '{"side": "left", "output": 1}\n{"side": "up", "output": 1}\n',
+            r"c\.jsonl, line 2",
+        ),
         ("a.json", "{}", "must hold a JSON list"),
         ("b.json", "[", "is not JSON"),
         ("a.npy", "text", "cannot be read as a plain array"),
@@ -218,7 +238,9 @@ def test_an_audit_of_a_recording_can_be_repeated_and_names_its_inputs():
     np.save("l.npy", rng.laplace(0, 0.5, 2000))
     np.save("r.npy", rng.laplace(1, 0.5, 2000))
     recording = em.from_recording("l.npy", "r.npy")
-    first, again = (em.audit(recording, em.Pair(0, 1), em.PureDP(1.0), samples=2000, seed=5) for _ in range(2))
+    first, again = (
+        em.audit(recording, em.Pair(0, 1), em.PureDP(1.0), samples=2000, seed=5) for _ in range(2)
+    )
     assert first.is_refuted
     assert first.lower_bound == again.lower_bound
     assert first.witness.pair == em.Pair(0, 1)
@@ -239,7 +261,9 @@ def test_pieces_give_the_same_as_the_whole():
     mixed = [1.0, "a", None, [1.0], 2.0, "b", 3.0]
     write("a.jsonl", "\n".join(map(json.dumps, mixed)))
     whole, read = read_outputs(mixed), recorded_outputs("a.jsonl")
-    assert {block.shape: block.rows.tolist() for block in whole} == {block.shape: block.rows.tolist() for block in read}
+    assert {block.shape: block.rows.tolist() for block in whole} == {
+        block.shape: block.rows.tolist() for block in read
+    }
 
 
 def write_parquet(name, **columns):
@@ -254,7 +278,9 @@ def test_a_row_of_no_side_is_refused(here, side):
     write_parquet("a.parquet", x=[1.0, 2.0, 3.0], side=["left", "right", side])
     with pytest.raises(em.InputError, match=r"a\.parquet, row 3: side is .*, not left or right"):
         read_all("a.parquet")
-    write("a.jsonl", "\n".join(json.dumps({"side": s, "output": 1}) for s in ("left", "right", side)))
+    write(
+        "a.jsonl", "\n".join(json.dumps({"side": s, "output": 1}) for s in ("left", "right", side))
+    )
     with pytest.raises(em.InputError, match=r"a\.jsonl, line 3"):
         read_all("a.jsonl")
 
@@ -269,11 +295,17 @@ def test_sides_may_be_a_dictionary_of_arrow(here):
 
 
 def test_columns_of_parquet_may_be_of_different_length(here):
-    both = em.from_recording(write_parquet("a.parquet", left=[1.0, 2.0, 3.0], right=[4.0, None, None]))
+    both = em.from_recording(
+        write_parquet("a.parquet", left=[1.0, 2.0, 3.0], right=[4.0, None, None])
+    )
     assert [side.outputs().size for side in both.sides] == [3, 1]
-    gaps = em.from_recording(write_parquet("b.parquet", left=[1.0, None, 3.0], right=[4.0, None, 5.0]))
+    gaps = em.from_recording(
+        write_parquet("b.parquet", left=[1.0, None, 3.0], right=[4.0, None, 5.0])
+    )
     assert [side.outputs().size for side in gaps.sides] == [3, 3]
-    with pytest.raises(em.InputError, match=r"c\.parquet, row 3: the column right is empty from here on"):
+    with pytest.raises(
+        em.InputError, match=r"c\.parquet, row 3: the column right is empty from here on"
+    ):
         read_all(write_parquet("c.parquet", left=[1.0, 2.0, 3.0], right=[None, 4.0, None]))
 
 
@@ -312,7 +344,9 @@ def test_how_a_file_stores_long_whole_numbers_is_no_leak():
     assert "note" in mixed.settings
     assert em.compare(left + 1, right.astype(float), em.PureDP(0.5), seed=0).is_refuted
     # In lists, as in what a mechanism returns, a whole number is no float.
-    assert em.compare(left.tolist(), right.astype(float).tolist(), em.PureDP(0.5), seed=0).is_refuted
+    assert em.compare(
+        left.tolist(), right.astype(float).tolist(), em.PureDP(0.5), seed=0
+    ).is_refuted
 
 
 def test_arrays_of_truth_values_are_numbers_beside_numbers_in_files_too():

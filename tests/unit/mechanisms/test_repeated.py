@@ -12,13 +12,20 @@ def test_outputs_of_one_shape():
     outputs = gather(read_outputs(np.arange(6.0)), 3)
     (block,) = outputs.blocks
     assert (len(outputs), block.shape) == (2, "list(3 × float)")
-    assert [column.values.tolist() for column in block.columns] == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert [column.values.tolist() for column in block.columns] == [
+        [0.0, 3.0],
+        [1.0, 4.0],
+        [2.0, 5.0],
+    ]
 
 
 def test_outputs_of_several_shapes_keep_their_order():
     outputs = gather(read_outputs([1.0, None, 2.0, 3.0, None, None]), 2)
     assert len(outputs) == 3
-    found = {block.shape: ([0, 1, 2] if block.rows is None else block.rows.tolist()) for block in outputs.blocks}
+    found = {
+        block.shape: ([0, 1, 2] if block.rows is None else block.rows.tolist())
+        for block in outputs.blocks
+    }
     assert found == {"list(float, None)": [0], "list(2 × float)": [1], "list(2 × None)": [2]}
 
 

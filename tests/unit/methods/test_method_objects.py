@@ -24,13 +24,16 @@ class Stranger:
 @pytest.mark.parametrize("name", ["events", "auto", "hockey-stick"])
 def test_an_object_of_ours_is_as_good_as_its_name(name):
     by_name, by_object = (
-        em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=3, method=each) for each in (name, find_method(name))
+        em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=3, method=each)
+        for each in (name, find_method(name))
     )
     assert by_name.findings[0].to_dict() == by_object.findings[0].to_dict()
     assert by_object.settings["method"] == name
 
 
-@pytest.mark.parametrize("options", [{"stop_early": True, "method": "auto"}, {"method": find_method("sequential")}])
+@pytest.mark.parametrize(
+    "options", [{"stop_early": True, "method": "auto"}, {"method": find_method("sequential")}]
+)
 def test_early_stopping_by_name_and_by_object(options):
     expected = em.audit(COIN, None, em.PureDP(0.5), samples=2000, seed=3, method="sequential")
     found = em.audit(COIN, None, em.PureDP(0.5), samples=2000, seed=3, **options)
@@ -49,9 +52,16 @@ def test_an_object_that_just_has_the_names_works(run):
 
 def test_compare_and_finders_take_objects_too(rng):
     recorded = rng.random((2, 400)) < [[0.9], [0.2]]
-    assert em.compare(*recorded, em.PureDP(0.3), seed=0, method=Stranger()).verdict is em.Verdict.REFUTED
-    finder = em.finders.Random(em.domains.Number(low=0.0, high=1.0, sensitivity=0.9), trials=4, samples=400, seed=0)
-    result = em.audit(COIN.mechanism, finder, em.PureDP(0.3), samples=2000, seed=0, method=Stranger())
+    assert (
+        em.compare(*recorded, em.PureDP(0.3), seed=0, method=Stranger()).verdict
+        is em.Verdict.REFUTED
+    )
+    finder = em.finders.Random(
+        em.domains.Number(low=0.0, high=1.0, sensitivity=0.9), trials=4, samples=400, seed=0
+    )
+    result = em.audit(
+        COIN.mechanism, finder, em.PureDP(0.3), samples=2000, seed=0, method=Stranger()
+    )
     assert result.settings["method"] == "sequential"
 
 
@@ -69,7 +79,9 @@ def test_what_is_no_method_is_refused(method, words):
         em.audit(COIN, None, em.PureDP(1.0), samples=2000, method=method)
 
 
-@pytest.mark.parametrize("wish", [{"options": {"a": 1}}, {"stop_early": True}, {"representation": "bits"}])
+@pytest.mark.parametrize(
+    "wish", [{"options": {"a": 1}}, {"stop_early": True}, {"representation": "bits"}]
+)
 def test_what_an_object_cannot_do_is_refused(wish):
     with pytest.raises(em.InputError):
         em.audit(COIN, None, em.PureDP(1.0), samples=2000, method=Stranger(), **wish)
@@ -87,7 +99,9 @@ class Careless(EventProposal):
     change: dict
 
     def certify(self, left, right, pair, failure_probability):
-        return replace(EventProposal.certify(self, left, right, pair, failure_probability), **self.change)
+        return replace(
+            EventProposal.certify(self, left, right, pair, failure_probability), **self.change
+        )
 
 
 @dataclass
@@ -96,17 +110,29 @@ class CarelessMethod(Stranger):
 
     def propose(self, left, right, task):
         inner = Stranger.propose(self, left, right, task)
-        return Careless(**{each.name: getattr(inner, each.name) for each in fields(inner)}, change=self.change)
+        return Careless(
+            **{each.name: getattr(inner, each.name) for each in fields(inner)}, change=self.change
+        )
 
 
 @pytest.mark.parametrize(
-    "change", [{"confidence": 0.9}, {"confidence": 1.0}, {"lower_bound": float("nan")}, {"lower_bound": float("inf")}]
+    "change",
+    [
+        {"confidence": 0.9},
+        {"confidence": 1.0},
+        {"lower_bound": float("nan")},
+        {"lower_bound": float("inf")},
+    ],
 )
 def test_a_bound_that_costs_more_than_was_paid_is_refused(change, rng):
-    with pytest.raises(em.EpsilometerError, match=r"the method 'events' gave lower_bound=.* was asked for"):
+    with pytest.raises(
+        em.EpsilometerError, match=r"the method 'events' gave lower_bound=.* was asked for"
+    ):
         em.audit(COIN, None, em.PureDP(1.0), samples=2000, seed=0, method=CarelessMethod(change))
     with pytest.raises(em.EpsilometerError, match="was asked for"):
-        em.compare(*(rng.random((2, 400)) < 0.5), em.PureDP(1.0), seed=0, method=CarelessMethod(change))
+        em.compare(
+            *(rng.random((2, 400)) < 0.5), em.PureDP(1.0), seed=0, method=CarelessMethod(change)
+        )
 
 
 @pytest.mark.parametrize("name", ["certify_secondary", "certify_beside"])

@@ -61,7 +61,10 @@ def test_the_greatest_loss_of_an_event_is_that_of_a_single_output(rng):
 
 def test_small_intervals_come_near_the_greatest_loss_of_densities():
     """Theorem 1, for a continuous algorithm: an interval around t, shrinking, has the loss of the densities at t."""
-    gaussian = [math.log(np.exp(-0.5 * (t - 1) ** 2).sum() / np.exp(-0.5 * t**2).sum()) for t in _windows(3.0)]
+    gaussian = [
+        math.log(np.exp(-0.5 * (t - 1) ** 2).sum() / np.exp(-0.5 * t**2).sum())
+        for t in _windows(3.0)
+    ]
     assert abs(gaussian[-1] - 2.5) < abs(gaussian[0] - 2.5)
     assert gaussian[-1] == pytest.approx(2.5, abs=1e-3)
 
@@ -76,7 +79,9 @@ def test_the_noisy_maximum_has_k_times_the_loss_of_one_component(k):
     rate, t = 0.7, np.linspace(-8.0, 12.0, 2001)
 
     def log_density(centre):
-        below = np.where(t < centre, 0.5 * np.exp(rate * (t - centre)), 1.0 - 0.5 * np.exp(-rate * (t - centre)))
+        below = np.where(
+            t < centre, 0.5 * np.exp(rate * (t - centre)), 1.0 - 0.5 * np.exp(-rate * (t - centre))
+        )
         return math.log(k * rate / 2) - rate * np.abs(t - centre) + (k - 1) * np.log(below)
 
     found = np.abs(log_density(0.0) - log_density(1.0))
@@ -89,8 +94,13 @@ def test_the_noisy_maximum_has_k_times_the_loss_of_one_component(k):
 def test_the_gaussian_mechanism_has_no_greatest_loss():
     """Figure 2: the wider the region, the greater the loss of N(0, 1) against N(1, 1); it keeps no pure claim."""
     assert em.zoo.gaussian(sigma=1.0).truth(em.PureDP) == math.inf
-    left, right = (side + np.sqrt(2) * erfinv(np.linspace(-1, 1, 20_001)[1:-1]) for side in (0.0, 1.0))
-    found = [em.local.loss_function(left, right, region=(-end, end + 1)).estimate for end in (0.5, 1.5, 2.5)]
+    left, right = (
+        side + np.sqrt(2) * erfinv(np.linspace(-1, 1, 20_001)[1:-1]) for side in (0.0, 1.0)
+    )
+    found = [
+        em.local.loss_function(left, right, region=(-end, end + 1)).estimate
+        for end in (0.5, 1.5, 2.5)
+    ]
     assert found == pytest.approx([1.0, 2.0, 3.0], rel=0.15)
 
 
@@ -159,7 +169,8 @@ def test_the_laplace_density_is_smooth_enough():
         return -0.5 * np.sign(u) * np.exp(-np.abs(u))
 
     ratios = [
-        math.sqrt(float(((slope(GRID + t) - slope(GRID)) ** 2).sum()) * step) / math.sqrt(t) for t in (1e-2, 0.1, 1.0)
+        math.sqrt(float(((slope(GRID + t) - slope(GRID)) ** 2).sum()) * step) / math.sqrt(t)
+        for t in (1e-2, 0.1, 1.0)
     ]
     assert max(ratios) < 1.1
     ordinary = [ratio * math.sqrt(t) / t for ratio, t in zip(ratios, (1e-2, 0.1, 1.0), strict=True)]
@@ -207,7 +218,9 @@ def test_the_conjugate_of_the_hockey_stick():
     x, grow = np.linspace(-50.0, 200.0, 250_001), math.exp(0.4)
     for y in (0.0, 0.3, 1.0):
         left = 0.0 if y else -math.inf  # y = 0 has its supremum anywhere below e^ε
-        found = max(float((y * x - np.maximum(0.0, x - grow))[x >= (0.0 if y else -50.0)].max()), left)
+        found = max(
+            float((y * x - np.maximum(0.0, x - grow))[x >= (0.0 if y else -50.0)].max()), left
+        )
         assert found == pytest.approx(grow * y, abs=1e-2)
     assert float((1.5 * x - np.maximum(0.0, x - grow)).max()) > 90.0
 

@@ -23,7 +23,9 @@ def literal_code(value):
 
 def test_codes_against_a_literal_twin():
     rng = np.random.default_rng(2)
-    values = np.concatenate([rng.normal(size=200), rng.normal(size=50).round(2), np.arange(-8.0, 9.0), HOSTILE_NUMBERS])
+    values = np.concatenate(
+        [rng.normal(size=200), rng.normal(size=50).round(2), np.arange(-8.0, 9.0), HOSTILE_NUMBERS]
+    )
     assert bit_codes(values).tolist() == [literal_code(value) for value in values]
 
 
@@ -80,10 +82,18 @@ def test_ordinary_events_stay_ordinary():
 
 
 def test_the_width_of_a_float_and_the_bits_of_nan_are_seen():
-    nans = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0x7FF8000000000003, 0xFFF8000000000000], dtype=np.uint64)
+    nans = np.array(
+        [0x7FF8000000000000, 0x7FF8000000000001, 0x7FF8000000000003, 0xFFF8000000000000],
+        dtype=np.uint64,
+    )
     codes = bit_codes(nans.view(np.float64)).tolist()
     for kind in (np.float64, np.float32, np.float16, np.longdouble):
-        codes += bits_view(read_outputs(np.array([0.5, 1.5, -0.0], dtype=kind))).blocks[0].columns[0].values.tolist()
+        codes += (
+            bits_view(read_outputs(np.array([0.5, 1.5, -0.0], dtype=kind)))
+            .blocks[0]
+            .columns[0]
+            .values.tolist()
+        )
     assert len(set(codes)) == len(codes)
     assert len({float(code) for code in codes}) == len(codes)  # cells are cut on a line of doubles
 
@@ -93,7 +103,9 @@ def test_events_of_widths_and_nan_are_counted_alike_on_both_ways_and_have_words(
     outputs = read_outputs(values)
     codes = bits_view(outputs).blocks[0].columns[0].values.tolist()
     many = read_outputs(values * 10_000)
-    for code, words in zip(codes, ("in 4 bytes", "trailing", "in 2 bytes", "NaN", "NaN", "trailing"), strict=True):
+    for code, words in zip(
+        codes, ("in 4 bytes", "trailing", "in 2 bytes", "NaN", "NaN", "trailing"), strict=True
+    ):
         event = an_event(code)
         assert event.contains(values).tolist() == [each == code for each in codes]
         assert (event.contains(outputs).sum(), event.contains(many).sum()) == (1, 10_000)

@@ -19,7 +19,11 @@ def test_take_keeps_order_and_repeats():
 def test_take_of_mixed_shapes():
     outputs = read_outputs(MIXED)
     taken = outputs.take(np.array([5, 1, 0, 5]))
-    assert {name: size for name, size in shapes(taken).items() if size} == {"str": 2, "None": 1, "float": 1}
+    assert {name: size for name, size in shapes(taken).items() if size} == {
+        "str": 2,
+        "None": 1,
+        "float": 1,
+    }
     texts = next(block for block in taken if block.shape == "str")
     assert texts.rows.tolist() == [0, 3]
     assert [texts.columns[0].labels[code] for code in texts.columns[0].codes] == ["b", "b"]
@@ -31,10 +35,14 @@ def test_take_forgets_what_came_first_before():
     assert [block.shape for block in taken] == ["tuple(str, int)", "str", "None", "float"]
     words = read_outputs(["a", "b", "c", "b"]).take(np.array([3, 2, 1]))
     assert words.blocks[0].columns[0].labels[:2] == ("b", "c")
-    assert [words.blocks[0].columns[0].labels[code] for code in words.blocks[0].columns[0].codes] == ["b", "c", "b"]
+    assert [
+        words.blocks[0].columns[0].labels[code] for code in words.blocks[0].columns[0].codes
+    ] == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize("rows", [slice(2, 5), slice(0, 0), slice(None), slice(None, None, 2), slice(-3, None)])
+@pytest.mark.parametrize(
+    "rows", [slice(2, 5), slice(0, 0), slice(None), slice(None, None, 2), slice(-3, None)]
+)
 def test_slices_are_those_of_lists(rows):
     whole, taken = read_outputs(MIXED), read_outputs(MIXED).take(rows)
     expected = read_outputs(MIXED[rows]) if MIXED[rows] else Outputs((), 0)

@@ -19,7 +19,9 @@ def event(partition, *cells):
 
 
 FLOATS = Partition((BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.0, 1.0]))),)),))
-WORDS = Partition((BlockPartition("str", (LabelAtoms(("yes", "no")),), (Group((0,)), Group((1,)))),))
+WORDS = Partition(
+    (BlockPartition("str", (LabelAtoms(("yes", "no")),), (Group((0,)), Group((1,)))),)
+)
 # (flag, number): the number is cut where the flag is true, and left whole where it is false.
 PAIRS = Partition(
     (
@@ -38,7 +40,13 @@ SCORE = AdditiveScore(
     )
 )
 SCORED = Partition(
-    (BlockPartition("tuple(float, str)", (None, None), (Group((-1, -1), Line(np.array([0.0])), score=SCORE),)),)
+    (
+        BlockPartition(
+            "tuple(float, str)",
+            (None, None),
+            (Group((-1, -1), Line(np.array([0.0])), score=SCORE),),
+        ),
+    )
 )
 
 
@@ -156,34 +164,62 @@ class TestEvent:
         assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs))
 
     def test_a_score_of_names_is_a_set_of_names(self):
-        score = AdditiveScore((Term(0, LabelAtoms(("yes", "no", "maybe")), np.array([2.0, -1.0, 1.0, 0.0])),))
-        partition = Partition((BlockPartition("str", (None,), (Group((-1,), Line(np.array([0.5])), score=score),)),))
+        score = AdditiveScore(
+            (Term(0, LabelAtoms(("yes", "no", "maybe")), np.array([2.0, -1.0, 1.0, 0.0])),)
+        )
+        partition = Partition(
+            (BlockPartition("str", (None,), (Group((-1,), Line(np.array([0.5])), score=score),)),)
+        )
         outputs = ["yes", "no", "maybe", "never seen", 3]
         for cells in ([0], [1], [0, 1], [1, 4]):
             found = event(partition, *cells)
-            assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs)), cells
+            assert np.array_equal(found.simplified().contains(outputs), found.contains(outputs)), (
+                cells
+            )
         assert event(partition, 1).simplified().describe() == "output = 'yes'; or output = 'maybe'"
 
     def test_many_atoms_are_counted_not_spelled_out(self):
         names = tuple(f"name{number}" for number in range(40))
         partition = Partition(
-            (BlockPartition("str", (LabelAtoms(names),), tuple(Group((code,)) for code in range(40))),)
+            (
+                BlockPartition(
+                    "str", (LabelAtoms(names),), tuple(Group((code,)) for code in range(40))
+                ),
+            )
         )
         text = event(partition, *range(40)).describe()
         assert "more such outputs" in text
         assert len(text) < 300
 
     def test_long_names_are_cut(self):
-        partition = Partition((BlockPartition("str", (LabelAtoms(("x" * 5000,)),), (Group((0,)),)),))
+        partition = Partition(
+            (BlockPartition("str", (LabelAtoms(("x" * 5000,)),), (Group((0,)),)),)
+        )
         assert len(event(partition, 0).describe()) < 100
 
     @pytest.mark.parametrize("partition", [FLOATS, WORDS, PAIRS, NOTHING, SCORED])
     def test_every_choice_survives_storage_and_simplification(self, partition):
         outputs = read_outputs(
-            [-1.0, 0.0, 2.0, np.nan, "yes", "no", "?", (True, 9.0), (False, 1.0), None, (1.0, "a"), (-1.0, "z"), 7]
+            [
+                -1.0,
+                0.0,
+                2.0,
+                np.nan,
+                "yes",
+                "no",
+                "?",
+                (True, 9.0),
+                (False, 1.0),
+                None,
+                (1.0, "a"),
+                (-1.0, "z"),
+                7,
+            ]
         )
         for bits in range(2**partition.n_cells):
-            found = event(partition, *(cell for cell in range(partition.n_cells) if bits >> cell & 1))
+            found = event(
+                partition, *(cell for cell in range(partition.n_cells) if bits >> cell & 1)
+            )
             hits = found.contains(outputs)
             assert np.array_equal(found.simplified().contains(outputs), hits)
             back = Event.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
@@ -195,7 +231,9 @@ class TestEvent:
         line = Line(np.arange(50.0))
         partition = Partition((BlockPartition("float", (None,), (Group((-1,), line),)),))
         simple = event(partition, *range(10, 20)).simplified()
-        assert simple.partition.n_cells == 6  # below, inside, above, NaN, other floats, other shapes
+        assert (
+            simple.partition.n_cells == 6
+        )  # below, inside, above, NaN, other floats, other shapes
         assert simple.describe() == "output between 9 and 19"
 
     @pytest.mark.parametrize(
@@ -206,7 +244,12 @@ class TestEvent:
             {"partition": [{}], "chosen": []},
             {"partition": None, "chosen": []},
             {"partition": [], "chosen": "all"},
-            {"partition": [{"shape": "float", "atoms": [None], "groups": [{"signature": ["x"]}]}], "chosen": []},
+            {
+                "partition": [
+                    {"shape": "float", "atoms": [None], "groups": [{"signature": ["x"]}]}
+                ],
+                "chosen": [],
+            },
         ],
     )
     def test_what_is_no_stored_event(self, data):

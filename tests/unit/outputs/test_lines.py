@@ -21,14 +21,25 @@ def words(line, *cells):
 
 def test_cells_are_closed_on_the_left():
     line = Line(np.array([1.0, 2.0]))
-    assert line.index(np.array([0.0, 1.0, 1.5, 2.0, 9.0, np.nan, np.inf, -np.inf])).tolist() == [0, 1, 1, 2, 2, 3, 2, 0]
+    assert line.index(np.array([0.0, 1.0, 1.5, 2.0, 9.0, np.nan, np.inf, -np.inf])).tolist() == [
+        0,
+        1,
+        1,
+        2,
+        2,
+        3,
+        2,
+        0,
+    ]
     assert line.n_cells == 4
 
 
 def test_no_edges_is_one_cell_and_nan():
     line = Line(np.empty(0))
     assert line.index(np.array([3.0, np.nan])).tolist() == [0, 1]
-    assert np.bincount(line.index(np.array([3.0, np.nan, 4.0])), minlength=line.n_cells).tolist() == [2, 1]
+    assert np.bincount(
+        line.index(np.array([3.0, np.nan, 4.0])), minlength=line.n_cells
+    ).tolist() == [2, 1]
     assert np.bincount(line.index(np.empty(0)), minlength=line.n_cells).tolist() == [0, 0]
 
 
@@ -41,9 +52,15 @@ def test_booleans_and_integers_are_numbers():
     line = Line(np.array([1.0]))
     assert line.index(np.array([True, False])).tolist() == [1, 0]
     many = Line(np.array([-1.0, 0.0, np.nextafter(0.0, 1.0), 0.5, 1.0, 2.0]))
-    bits = np.array([[True, False], [False, True], [True, True]])[:, 0]  # a column of a table, not contiguous
+    bits = np.array([[True, False], [False, True], [True, True]])[
+        :, 0
+    ]  # a column of a table, not contiguous
     assert many.index(bits).tolist() == many.index(bits.astype(float)).tolist()
-    assert np.bincount(line.index(np.array([0, 1, 1, 5])), minlength=line.n_cells).tolist() == [1, 3, 0]
+    assert np.bincount(line.index(np.array([0, 1, 1, 5])), minlength=line.n_cells).tolist() == [
+        1,
+        3,
+        0,
+    ]
 
 
 def test_intervals_join_neighbours():
@@ -94,7 +111,13 @@ class TestWords:
 def test_values_that_occur_often_are_among_the_crowded(times):
     rng = np.random.default_rng(0)
     numbers = np.concatenate(
-        [rng.normal(size=50_000), [-0.0] * times, [0.0] * (times - 1), [3.5] * times, [-1e300] * times]
+        [
+            rng.normal(size=50_000),
+            [-0.0] * times,
+            [0.0] * (times - 1),
+            [3.5] * times,
+            [-1e300] * times,
+        ]
     )
     numbers = rng.permutation(numbers)
     values, counts = np.unique(numbers, return_counts=True)

@@ -6,7 +6,12 @@ import pytest
 from epsilometer.methods.events.cells import learn_groups
 from epsilometer.outputs import partition as module
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.partition import BlockPartition, Partition, partition_from_dict, partition_to_dict
+from epsilometer.outputs.partition import (
+    BlockPartition,
+    Partition,
+    partition_from_dict,
+    partition_to_dict,
+)
 
 
 def block(values):
@@ -16,7 +21,8 @@ def block(values):
 
 BATCHES = {
     "texts": ["a", "b", "b", "c"] * 20 + ["once"],
-    "numbers that repeat and others": [(1.0, 2.5), (1.0, 3.5), (0.0, 3.5), (0.25, 0.125)] * 10 + [(1.0, 9.75)],
+    "numbers that repeat and others": [(1.0, 2.5), (1.0, 3.5), (0.0, 3.5), (0.25, 0.125)] * 10
+    + [(1.0, 9.75)],
     "yes and no": [(True, False, True), (False, False, True), (True, True, True)] * 10,
     "names and numbers": [("a", 1), ("b", 1), ("a", 2)] * 10 + [("c", 7)],
     "nothing at all": [None] * 12,
@@ -32,7 +38,9 @@ def test_the_table_and_the_hashes_agree(values, monkeypatch):
     by_table = partition.index(rows)
     monkeypatch.setattr(module, "_MAX_COMBINATIONS", 0)
     assert np.array_equal(by_table, partition.index(rows))
-    assert by_table[0] < partition.n_cells - 1  # the first output of each batch repeats, so it has a group
+    assert (
+        by_table[0] < partition.n_cells - 1
+    )  # the first output of each batch repeats, so it has a group
 
 
 def test_values_never_learned_belong_to_no_group():

@@ -15,11 +15,15 @@ def around(edges):
     with np.errstate(over="ignore"):
         beside = [np.nextafter(finite, -np.inf), finite, np.nextafter(finite, np.inf)]
     between = [0.5 * finite[:-1] + 0.5 * finite[1:]] if len(finite) else []
-    return np.concatenate([*beside, *between, [-np.inf, np.inf, 0.0, -0.0, -LARGEST, LARGEST, TINY, -TINY]])
+    return np.concatenate(
+        [*beside, *between, [-np.inf, np.inf, 0.0, -0.0, -LARGEST, LARGEST, TINY, -TINY]]
+    )
 
 
 def quantiles(k, seed=0):
-    return np.unique(np.quantile(np.random.default_rng(seed).laplace(size=4000), np.linspace(0, 1, k + 2)[1:-1]))
+    return np.unique(
+        np.quantile(np.random.default_rng(seed).laplace(size=4000), np.linspace(0, 1, k + 2)[1:-1])
+    )
 
 
 ATOMS = np.arange(-20.0, 21.0)
@@ -30,7 +34,9 @@ EDGES = {
     "nine": quantiles(9),
     "many": quantiles(500),
     "single values": np.unique(np.concatenate([ATOMS, np.nextafter(ATOMS, np.inf)])),
-    "single values and bins": np.unique(np.concatenate([ATOMS, np.nextafter(ATOMS, np.inf), quantiles(100)])),
+    "single values and bins": np.unique(
+        np.concatenate([ATOMS, np.nextafter(ATOMS, np.inf), quantiles(100)])
+    ),
     "infinities": np.concatenate([[-np.inf, -LARGEST], quantiles(20), [LARGEST, np.inf]]),
     "infinities and bins": np.concatenate([[-np.inf], quantiles(20), [np.inf]]),
     "heavy tails": np.unique(np.tan(np.linspace(-1.5707, 1.5707, 300))),
@@ -45,7 +51,10 @@ EDGES = {
 def test_the_same_as_searching(edges):
     values = around(edges)
     spread = np.random.default_rng(1).normal(scale=3.0, size=20_000)
-    for numbers in (values, np.concatenate([np.tile(values, 40), spread])):  # few are searched, many looked up
+    for numbers in (
+        values,
+        np.concatenate([np.tile(values, 40), spread]),
+    ):  # few are searched, many looked up
         found = places(edges, numbers)
         assert found.dtype == np.int64
         assert np.array_equal(found, np.searchsorted(edges, numbers, side="right"))

@@ -27,7 +27,9 @@ from epsilometer.outputs.columns import Labels, Numbers
 from epsilometer.outputs.reading import read_outputs
 from epsilometer.outputs.reading_pieces import MAX_DEPTH, MAX_LEAVES, Place
 
-with warnings.catch_warnings():  # NumPy 2.5 warns of times without a unit; programs return them all the same
+with (
+    warnings.catch_warnings()
+):  # NumPy 2.5 warns of times without a unit; programs return them all the same
     warnings.simplefilter("ignore", DeprecationWarning)
     NO_DATE = np.datetime64("NaT")
 Colour = enum.Enum("Colour", "RED GREEN")
@@ -44,13 +46,21 @@ class Point:
 
 
 def texts(column):
-    return [column.labels[code] for code in column.codes] if isinstance(column, Labels) else column.values.tolist()
+    return (
+        [column.labels[code] for code in column.codes]
+        if isinstance(column, Labels)
+        else column.values.tolist()
+    )
 
 
 def plain(outputs):
     """The blocks as (shape, rows, columns), all in Python lists."""
     return [
-        (block.shape, None if block.rows is None else block.rows.tolist(), [texts(column) for column in block.columns])
+        (
+            block.shape,
+            None if block.rows is None else block.rows.tolist(),
+            [texts(column) for column in block.columns],
+        )
         for block in outputs
     ]
 
@@ -84,7 +94,11 @@ def shape_of(value):
         (range(3), "range({start: int, stop: int, step: int})", [0, 3, 1]),
         (Path("a") / "b", "PosixPath(str)", ["a/b"]),
         (bytearray(b"a"), "bytearray(bytes)", ["a"]),
-        ({None: 1, 2: 3, ("a", 1): 4, "x": 5}, "{x: int, [('a', 1)]: int, [2]: int, [None]: int}", [5, 4, 3, 1]),
+        (
+            {None: 1, 2: 3, ("a", 1): 4, "x": 5},
+            "{x: int, [('a', 1)]: int, [2]: int, [None]: int}",
+            [5, 4, 3, 1],
+        ),
         ({math.nan: 1.5, float("-nan"): 2.5}, "{[nan']: float, [nan]: float}", [2.5, 1.5]),
         (2.5, "float", [2.5]),
         (np.float32(0.5), "float", [0.5]),
@@ -104,7 +118,11 @@ def shape_of(value):
         (np.datetime64("1970-01-02", "D"), "datetime64[D]", [1]),
         (np.timedelta64(5, "s"), "timedelta64[s]", [5]),
         (NO_DATE, "NaT datetime64", []),
-        (np.datetime64("2262-01-01", "ns"), "long datetime64[ns]", [9214646400.0e9, 281562399965184]),
+        (
+            np.datetime64("2262-01-01", "ns"),
+            "long datetime64[ns]",
+            [9214646400.0e9, 281562399965184],
+        ),
         ((), "tuple()", []),
         ([], "list()", []),
         ([1.0, 2.0, 3.0], "list(3 × float)", [1.0, 2.0, 3.0]),
@@ -131,7 +149,11 @@ def shape_of(value):
         (np.ma.masked_array([1.5, 2.5], [True, False]), "array(2: None, float)", [2.5]),
         (np.array([1, "a", None], dtype=object), "array(3: int, str, None)", [1, "a"]),
         (np.array([(1, 2.5)], dtype=[("b", "i4"), ("a", "f4")])[0], "{a: float, b: int}", [2.5, 1]),
-        (np.array([(1, "x")], dtype=[("b", ">i4"), ("a", "U3")]), "array(1 × {a: str, b: int})", ["x", 1]),
+        (
+            np.array([(1, "x")], dtype=[("b", ">i4"), ("a", "U3")]),
+            "array(1 × {a: str, b: int})",
+            ["x", 1],
+        ),
         (np.zeros(1, dtype=[("m", "f8", (2, 2))])[0], "{m: array(2 × 2 × float)}", [0.0] * 4),
         (np.array([[1.0, 2.0]]).view(np.recarray), "array(1 × 2 × float)", [1.0, 2.0]),
     ],
@@ -172,7 +194,10 @@ def test_parts_that_vary_are_combined():
 
 def test_many_positions_that_vary_do_not_overflow():
     # Only the first seven positions tell all rows apart: an overflow would lose them.
-    rows = [tuple(1 if row >> max(0, 6 - place) & 1 else 1.0 for place in range(200)) for row in range(128)]
+    rows = [
+        tuple(1 if row >> max(0, 6 - place) & 1 else 1.0 for place in range(200))
+        for row in range(128)
+    ]
     outputs = read_outputs(rows + rows)
     assert len(outputs.blocks) == 128
     assert [block.rows.tolist() for block in outputs] == [[row, row + 128] for row in range(128)]
@@ -223,7 +248,9 @@ class Real(float):
 def test_plain_floats_are_read_as_the_general_way_reads_them(batch):
     blocks = read_outputs(batch, len(batch)).blocks
     general = tuple(reading._read_batch(batch, Place(np.arange(len(batch)))))
-    assert [(each.shape, each.size) for each in blocks] == [(each.shape, each.size) for each in general]
+    assert [(each.shape, each.size) for each in blocks] == [
+        (each.shape, each.size) for each in general
+    ]
     for block, other in zip(blocks, general, strict=True):
         assert (block.rows is None) == (other.rows is None)
         assert block.rows is None or block.rows.tolist() == other.rows.tolist()
@@ -234,7 +261,9 @@ def test_plain_floats_are_read_as_the_general_way_reads_them(batch):
 
 @pytest.mark.parametrize("batch", [[0.5, 1.5], np.array([0.5, 1.5]), (0.5, 1.5)])
 def test_plain_floats_are_counted_as_all_outputs_are(batch):
-    with pytest.raises(MechanismError, match=r"^the mechanism returned 2 outputs where 3 were asked for$"):
+    with pytest.raises(
+        MechanismError, match=r"^the mechanism returned 2 outputs where 3 were asked for$"
+    ):
         read_outputs(batch, 3)
 
 
@@ -247,7 +276,10 @@ def test_a_long_double_beyond_the_range_is_told_from_infinity_without_a_warning(
 
 def test_masked_entries_are_missing_whatever_lies_beneath():
     masked = np.ma.masked_array([[1, 2], [3, 4]], [[False, True], [False, False]])
-    assert plain(read_outputs(masked)) == [("array(2: int, None)", [0], [[1]]), ("array(2 × int)", [1], [[3], [4]])]
+    assert plain(read_outputs(masked)) == [
+        ("array(2: int, None)", [0], [[1]]),
+        ("array(2 × int)", [1], [[3], [4]]),
+    ]
     assert plain(read_outputs({"a": np.ma.masked_array([7, 7], [True, False])})) == [
         ("{a: None}", [0], []),
         ("{a: int}", [1], [[7]]),
@@ -258,10 +290,16 @@ def test_masked_entries_are_missing_whatever_lies_beneath():
 
 
 def test_array_batches_are_arrays_or_numbers():
-    assert plain(read_outputs(np.array([[1, 2], [3, 4], [5, 6]]))) == [("array(2 × int)", None, [[1, 3, 5], [2, 4, 6]])]
+    assert plain(read_outputs(np.array([[1, 2], [3, 4], [5, 6]]))) == [
+        ("array(2 × int)", None, [[1, 3, 5], [2, 4, 6]])
+    ]
     assert read_outputs(np.zeros((4, 2, 3))).blocks[0].shape == "array(2 × 3 × float)"
     assert plain(read_outputs(np.array(["a", "b", "a"]))) == [("str", None, [["a", "b", "a"]])]
-    assert plain(read_outputs(np.array([1, "b", [1]], dtype=object)))[2] == ("list(int)", [2], [[1]])
+    assert plain(read_outputs(np.array([1, "b", [1]], dtype=object)))[2] == (
+        "list(int)",
+        [2],
+        [[1]],
+    )
     assert read_outputs(np.zeros((4, 0))).blocks[0].size == 4
 
 
@@ -272,7 +310,10 @@ def test_columns_of_a_matrix_are_contiguous():
 
 def test_unsigned_integers_are_split_by_value():
     values = np.array([1, 2**64 - 1, 3], dtype=np.uint64)
-    assert plain(read_outputs(values)) == [("int", [0, 2], [[1, 3]]), ("bigint", [1], [[2.0**64], [-1]])]
+    assert plain(read_outputs(values)) == [
+        ("int", [0, 2], [[1, 3]]),
+        ("bigint", [1], [[2.0**64], [-1]]),
+    ]
 
 
 def test_integers_of_any_length_have_distinct_labels():
@@ -308,7 +349,9 @@ def test_columns_may_vary_in_shape():
     ]
 
 
-@pytest.mark.parametrize("batch", [(1, 2), deque([1, 2]), range(1, 3), iter([1, 2]), {"k": 1, "l": 2}.values()])
+@pytest.mark.parametrize(
+    "batch", [(1, 2), deque([1, 2]), range(1, 3), iter([1, 2]), {"k": 1, "l": 2}.values()]
+)
 def test_any_iterable_is_a_batch(batch):
     assert plain(read_outputs(batch, 2)) == [("int", None, [[1, 2]])]
 
@@ -320,7 +363,8 @@ def test_an_empty_batch_has_no_blocks(batch):
 
 
 @pytest.mark.parametrize(
-    "batch", ["abc", b"abc", bytearray(3), 3, 2.5, True, None, np.float64(1), np.array(1), {1}, Colour]
+    "batch",
+    ["abc", b"abc", bytearray(3), 3, 2.5, True, None, np.float64(1), np.array(1), {1}, Colour],
 )
 def test_one_value_is_not_a_batch(batch):
     with pytest.raises(MechanismError, match=r"a batch of outputs must be a sequence"):
@@ -343,8 +387,14 @@ def test_the_number_of_outputs_is_checked():
         ({"a": {"b": [1]}}, "a batch of type dict"),
         ({"a": 3}, "a batch of type int"),
         ([1, {"a": {object(): 3}}], r"output 1 .*type object.*as a key of a dict"),
-        ([1, {"a": [2, print]}], r"output 1 .*type builtin.* at output\['a'\]\[1\].*; try: return value\(\)"),
-        ([Point(0.5, SimpleNamespace(x=1))], r"type SimpleNamespace at output.label,.*try: return vars\(value\)"),
+        (
+            [1, {"a": [2, print]}],
+            r"output 1 .*type builtin.* at output\['a'\]\[1\].*; try: return value\(\)",
+        ),
+        (
+            [Point(0.5, SimpleNamespace(x=1))],
+            r"type SimpleNamespace at output.label,.*try: return vars\(value\)",
+        ),
         (np.array([b"ab"], dtype="V2"), "output 0 .*type void"),
         ((1 / x for x in (1, 0)), "raised ZeroDivisionError"),
         (SimpleNamespace(columns=["a"]), "a batch of type SimpleNamespace"),
@@ -461,7 +511,9 @@ def test_subclasses_are_read_by_contents():
         def __float__(self):
             return 9.0
 
-    assert plain(read_outputs([Liar([1, 2]), Liar([3, 4])])) == [("list(2 × int)", None, [[1, 3], [2, 4]])]
+    assert plain(read_outputs([Liar([1, 2]), Liar([3, 4])])) == [
+        ("list(2 × int)", None, [[1, 3], [2, 4]])
+    ]
     assert plain(read_outputs([Word("a"), "b"])) == [("str", None, [["a", "b"]])]
     assert plain(read_outputs([Real(1.5)])) == [("float", None, [[1.5]])]
 

@@ -19,7 +19,9 @@ EMBEDDING = Embedding((NameAxis(0, CODINGS[0].cells), NumberAxis(1, 0.5, 2.0)))
 
 def trees():
     features, thresholds = np.array([[0, 1], [1, 0]]), np.array([[1, 2], [1, 2]])
-    return TreeScore(CODINGS, features, thresholds, np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 2.0, 3.0, 4.0]]))
+    return TreeScore(
+        CODINGS, features, thresholds, np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 2.0, 3.0, 4.0]])
+    )
 
 
 def network():
@@ -29,14 +31,20 @@ def network():
 
 
 def kernel():
-    return KernelScore(EMBEDDING, 1.5, np.random.default_rng(2).normal(size=(3, 5)), np.array([0.5, -0.2, 0.1]))
+    return KernelScore(
+        EMBEDDING, 1.5, np.random.default_rng(2).normal(size=(3, 5)), np.array([0.5, -0.2, 0.1])
+    )
 
 
 def literal_tree_score(score, codes):
     """Question by question."""
     total = 0.0
-    for features, thresholds, leaves in zip(score.features, score.thresholds, score.leaves, strict=True):
-        answers = "".join(str(int(codes[f] >= t)) for f, t in zip(features, thresholds, strict=True))
+    for features, thresholds, leaves in zip(
+        score.features, score.thresholds, score.leaves, strict=True
+    ):
+        answers = "".join(
+            str(int(codes[f] >= t)) for f, t in zip(features, thresholds, strict=True)
+        )
         total += leaves[int(answers, 2)]
     return total
 
@@ -56,17 +64,23 @@ def test_codes():
 
 def test_trees_answer_question_by_question():
     codes = [coding.index(COLUMNS) for coding in CODINGS]
-    expected = [literal_tree_score(trees(), [codes[0][row], codes[1][row]]) for row in range(len(ROWS))]
+    expected = [
+        literal_tree_score(trees(), [codes[0][row], codes[1][row]]) for row in range(len(ROWS))
+    ]
     assert trees().evaluate(COLUMNS) == pytest.approx(expected)
 
 
 def test_points_have_a_place_for_everything():
-    assert EMBEDDING.points(COLUMNS) == pytest.approx(np.array([literal_point(row) for row in ROWS]))
+    assert EMBEDDING.points(COLUMNS) == pytest.approx(
+        np.array([literal_point(row) for row in ROWS])
+    )
 
 
 def test_network_is_its_layers():
     score = network()
-    hidden = np.tanh(np.array([literal_point(row) for row in ROWS]) @ score.weights[0] + score.biases[0])
+    hidden = np.tanh(
+        np.array([literal_point(row) for row in ROWS]) @ score.weights[0] + score.biases[0]
+    )
     last = (hidden @ score.weights[1] + score.biases[1])[:, 0]
     assert score.evaluate(COLUMNS) == pytest.approx(2.0 * np.tanh(last / 2.0))
 
@@ -83,7 +97,9 @@ def test_kernel_is_its_sum():
     assert score.evaluate(COLUMNS) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("score", [trees(), network(), kernel()], ids=lambda score: type(score).__name__)
+@pytest.mark.parametrize(
+    "score", [trees(), network(), kernel()], ids=lambda score: type(score).__name__
+)
 def test_stored_and_read_again(score):
     again = score_from_dict(json.loads(json.dumps(score.to_dict(), allow_nan=False)))
     assert type(again) is type(score)

@@ -22,7 +22,9 @@ from epsilometer.outputs import Numbers, Outputs, read_outputs
 from epsilometer.outputs.bits import bits_view
 from epsilometer.storage.journal import outputs_from_bytes, outputs_to_bytes
 
-with warnings.catch_warnings():  # NumPy 2.5 warns of times without a unit; programs return them all the same
+with (
+    warnings.catch_warnings()
+):  # NumPy 2.5 warns of times without a unit; programs return them all the same
     warnings.simplefilter("ignore", DeprecationWarning)
     NO_DATE, NO_SPAN = np.datetime64("NaT"), np.timedelta64("NaT")
 Colour = enum.Enum("Colour", "RED GREEN")
@@ -96,26 +98,45 @@ DIFFERENT = {
 }  # fmt: skip
 EQUAL = {
     "zeros": [0.0, -0.0, np.float32(-0.0)],
-    "widths": [0.5, np.float64(0.5), np.float32(0.5), np.float16(0.5), np.longdouble(0.5), np.array(0.5)],
+    "widths": [
+        0.5,
+        np.float64(0.5),
+        np.float32(0.5),
+        np.float16(0.5),
+        np.longdouble(0.5),
+        np.array(0.5),
+    ],
     "whole numbers": [3, np.int8(3), np.uint64(3), np.int64(3), np.array(3)],
     "long whole numbers": [BIG + 1, np.int64(BIG + 1), np.uint64(BIG + 1)],
     "nan": [math.nan, -math.nan, np.float32("nan"), nan_of(0x7FF8000000000001)],
     "texts": ["a", np.str_("a")],
     "order of keys": [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
     "missing": [None, np.ma.masked],
-    "beneath a mask": [masked([1, 2], [1, 0]), masked([7, 2], [1, 0]), masked([7, 2], [1, 0], fill_value=3)],
+    "beneath a mask": [
+        masked([1, 2], [1, 0]),
+        masked([7, 2], [1, 0]),
+        masked([7, 2], [1, 0], fill_value=3),
+    ],
 }
 BITS = {
     "zeros": [0.0, -0.0],
     "widths": [0.5, np.float32(0.5), np.float16(0.5), np.longdouble(0.5)],
-    "nan": [math.nan, -math.nan, np.float32("nan"), nan_of(0x7FF8000000000001), nan_of(0x7FF8000000000003)],
+    "nan": [
+        math.nan,
+        -math.nan,
+        np.float32("nan"),
+        nan_of(0x7FF8000000000001),
+        nan_of(0x7FF8000000000003),
+    ],
     "last bits": [0.1, float(np.float32(0.1)), float(np.float16(0.1))],
 }
 
 
 def seen(outputs):
     """What methods can see: shapes, names, and numbers as doubles; equal zeros and NaNs are one."""
-    return sorted((block.shape, *(seen_column(column) for column in block.columns)) for block in outputs)
+    return sorted(
+        (block.shape, *(seen_column(column) for column in block.columns)) for block in outputs
+    )
 
 
 def seen_column(column):
@@ -151,7 +172,9 @@ def packed(value):
 
 
 def kept(value):
-    blocks = json.loads(json.dumps([_block_to_dict(block) for block in as_list(value)], allow_nan=False))
+    blocks = json.loads(
+        json.dumps([_block_to_dict(block) for block in as_list(value)], allow_nan=False)
+    )
     return Outputs(tuple(map(_block_from_dict, blocks)), 1)
 
 
@@ -198,14 +221,21 @@ ARRAYS = [
 @pytest.mark.parametrize(("kind", "values"), ARRAYS, ids=[str(kind) for kind, _ in ARRAYS])
 def test_arrays_of_different_values_stay_different(kind, values):
     one_by_one = [np.array([value], dtype=kind) for value in values]
-    for batch in (lambda a: a, lambda a: {"c": a}, lambda a: np.stack([a, a], axis=1), lambda a: np.ma.array(a)):
+    for batch in (
+        lambda a: a,
+        lambda a: {"c": a},
+        lambda a: np.stack([a, a], axis=1),
+        lambda a: np.ma.array(a),
+    ):
         for one, other in itertools.combinations(one_by_one, 2):
             assert seen(read_outputs(batch(one))) != seen(read_outputs(batch(other))), (one, other)
 
 
 def audited(one, other, **more):
     mechanism = em.from_callable(lambda x: other if x else one)
-    return em.audit(mechanism, em.Pair(0, 1), em.PureDP(1.0), samples=200, seed=0, **more).verdict.name
+    return em.audit(
+        mechanism, em.Pair(0, 1), em.PureDP(1.0), samples=200, seed=0, **more
+    ).verdict.name
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -228,12 +258,22 @@ def test_a_leak_by_bits_alone_is_refuted_in_the_floating_point_view(name):
 def test_equal_outputs_leak_nothing(name):
     for one, other in itertools.pairwise(EQUAL[name]):
         # Not by `audit`, for which a mechanism that returns nothing but None is a mistake.
-        assert not em.compare([one] * 200, [other] * 200, em.PureDP(1.0), seed=0).is_refuted, (one, other)
+        assert not em.compare([one] * 200, [other] * 200, em.PureDP(1.0), seed=0).is_refuted, (
+            one,
+            other,
+        )
 
 
 CSV = {
     "empty": ["", '""', '" "', "0", "NA", "null", "None"],
-    "whole numbers": [str(BIG), str(BIG + 1), str(2**64), str(2**64 + 1), "1" + "0" * 40, "1" + "0" * 39 + "1"],
+    "whole numbers": [
+        str(BIG),
+        str(BIG + 1),
+        str(2**64),
+        str(2**64 + 1),
+        "1" + "0" * 40,
+        "1" + "0" * 39 + "1",
+    ],
     "numbers and names": ["7", "007", "07", "-7", "1_000", "1000", "seven"],
     "special": ["nan", "inf", "-inf", "na", "infinite"],
     "texts": ["a", "a ", "A", '"a,b"', '"a""b"', '"a\nb"', '"a\r\nb"', "a\0"],
@@ -246,9 +286,32 @@ CSV_EQUAL = [
     ["1e5", "100000"],
 ]
 JSON = [
-    *("null", "NaN", '""', "0", "false", "true", "1", "[]", "{}", "[null]", "[1]", "[[1]]", '"1"', '"null"'),
+    *(
+        "null",
+        "NaN",
+        '""',
+        "0",
+        "false",
+        "true",
+        "1",
+        "[]",
+        "{}",
+        "[null]",
+        "[1]",
+        "[[1]]",
+        '"1"',
+        '"null"',
+    ),
     *map(str, (BIG, BIG + 1, 2**70, 2**70 + 1)),
-    *('{"a": 1}', '{"a": null}', f'{{"a": {BIG + 1}}}', f"[{BIG + 1}]", f"[{BIG}]", '"\\ud800"', '"a\\u0000"'),
+    *(
+        '{"a": 1}',
+        '{"a": null}',
+        f'{{"a": {BIG + 1}}}',
+        f"[{BIG + 1}]",
+        f"[{BIG}]",
+        '"\\ud800"',
+        '"a\\u0000"',
+    ),
 ]
 
 
@@ -276,7 +339,9 @@ def test_lines_of_json_stay_different(tmp_path):
         texts = [line if name == "a.jsonl" else f"[{line}]" for line in JSON]
         found = [str(of_text(tmp_path, name, text)) for text in texts]
         assert len(set(found)) == len(found)
-    sides = [f'{{"side": "{side}", "output": {line}}}' for line in JSON for side in ("left", "right")]
+    sides = [
+        f'{{"side": "{side}", "output": {line}}}' for line in JSON for side in ("left", "right")
+    ]
     (tmp_path / "b.jsonl").write_text("\n".join(sides))
     both = em.from_recording(tmp_path / "b.jsonl")
     assert seen(both.left.outputs()) == seen(both.right.outputs())
@@ -319,7 +384,9 @@ def test_columns_of_parquet_files_stay_different(tmp_path):
         found = []
         for value in values:
             # Beside another row, so that a column is never all null.
-            pq.write_table(pa.table({"x": pa.array([value, values[1]], kind)}), tmp_path / "a.parquet")
+            pq.write_table(
+                pa.table({"x": pa.array([value, values[1]], kind)}), tmp_path / "a.parquet"
+            )
             found.append(str(seen(recorded_outputs(tmp_path / "a.parquet"))))
             pq.write_table(pa.table({"x": pa.array([value], kind)}), tmp_path / "b.parquet")
             found[-1] += str(seen(recorded_outputs(tmp_path / "b.parquet")))

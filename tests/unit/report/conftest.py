@@ -46,7 +46,11 @@ def make_result():
         guarantee="exact",
         witness=True,
     ):
-        found = Witness(pair, NamedEvent(event), flipped, *counts, p_lower=0.3891, q_upper=0.0551) if witness else None
+        found = (
+            Witness(pair, NamedEvent(event), flipped, *counts, p_lower=0.3891, q_upper=0.0551)
+            if witness
+            else None
+        )
         return AuditResult(
             verdict=verdict,
             claim=claim,
@@ -54,7 +58,9 @@ def make_result():
             findings=(Finding("events", bound, guarantee, 0.95, found, claim),),
             samples_used=(14_000, 14_000),
             health=tuple(HealthReport(*each) for each in health),
-            settings={"mechanism": "noisy_count", "seed": 7, "pairs": 1} if settings is None else settings,
+            settings={"mechanism": "noisy_count", "seed": 7, "pairs": 1}
+            if settings is None
+            else settings,
             environment={"epsilometer": "0.1.0", "python": "3.11.7"},
             seconds=1.234,
             on_request=OnRequest(detectable=detectable),

@@ -10,7 +10,8 @@ from epsilometer.result import Verdict
 
 
 @pytest.mark.parametrize(
-    ("value", "end"), [(0.0, 1.0), (0.3, 0.3), (0.31, 0.4), (1.0, 1.0), (1.01, 1.5), (9.4, 10.0), (0.00042, 0.0005)]
+    ("value", "end"),
+    [(0.0, 1.0), (0.3, 0.3), (0.31, 0.4), (1.0, 1.0), (1.01, 1.5), (9.4, 10.0), (0.00042, 0.0005)],
 )
 def test_nice_end(value, end):
     assert nice_end(value) == pytest.approx(end)
@@ -31,7 +32,10 @@ def test_scale_of_a_measurement_has_no_claim(make_result):
 def test_scale_of_what_was_not_refuted_shows_what_would_have_been(make_result):
     scale = claim_scale(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=1.2))
     assert scale.detectable.at == pytest.approx(0.8)
-    assert claim_scale(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=math.inf)).detectable is None
+    assert (
+        claim_scale(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=math.inf)).detectable
+        is None
+    )
 
 
 def test_shares_and_what_the_claim_allows(make_result):

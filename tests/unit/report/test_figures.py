@@ -48,7 +48,9 @@ def test_svg_follows_the_page(full_result, verdict):
         assert svg.endswith("</svg>")
         assert "http" not in svg
         assert "<style" not in svg
-        assert set(re.findall(r"#[0-9a-f]{6}\b", re.sub(r'(?:id="|#)[mp][0-9a-f]{10}', "", svg))) <= {"#000000"}
+        assert set(
+            re.findall(r"#[0-9a-f]{6}\b", re.sub(r'(?:id="|#)[mp][0-9a-f]{10}', "", svg))
+        ) <= {"#000000"}
         assert "var(--tone)" in svg
         assert len(svg) < 60_000
 

@@ -10,7 +10,9 @@ from epsilometer.report.html import render_html, render_page
 from epsilometer.result import Verdict
 
 VOID = {"meta", "link", "rect", "line", "path", "circle", "br"}
-ATTACK = "</code></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\x1b\x00\u202e\ud800"
+ATTACK = (
+    "</code></style><script>alert(1)</script><img src=x onerror=alert(1)>\"'`\x1b\x00\u202e\ud800"
+)
 
 
 class Page(HTMLParser):
@@ -48,7 +50,9 @@ def test_the_verdict_comes_first_and_the_page_is_balanced(make_result, verdict):
     assert headings.count("h1") == 1
     assert "1.987" in page.text
     assert "4,000 of 10,000 draws (40%)" in page.text
-    assert {"viewport", "color-scheme"} <= {value for _, name, value in page.attributes if name == "name"}
+    assert {"viewport", "color-scheme"} <= {
+        value for _, name, value in page.attributes if name == "name"
+    }
 
 
 def test_nothing_is_loaded_and_nothing_runs(make_result):
@@ -56,7 +60,11 @@ def test_nothing_is_loaded_and_nothing_runs(make_result):
     page = Page(source)
     assert "script" not in page.tags
     assert "http" not in source.replace("http-equiv", "")
-    assert [value for _, name, value in page.attributes if name in ("src", "href") and value[:1] not in "#d"] == []
+    assert [
+        value
+        for _, name, value in page.attributes
+        if name in ("src", "href") and value[:1] not in "#d"
+    ] == []
     assert not re.search(r"url\((?!#)", source)  # clip paths of the pictures, on the page itself
     assert "@import" not in source
 
@@ -80,14 +88,22 @@ def test_hostile_values_are_text(make_result):
 
 def test_long_values_are_cut(make_result):
     long = "z" * 1_000_000
-    source = render_html(make_result(pair=Pair(long, [long]), event=long, health=[("drift", long, True)]))
+    source = render_html(
+        make_result(pair=Pair(long, [long]), event=long, health=[("drift", long, True)])
+    )
     assert len(source) < 150_000
 
 
 def test_several_results_have_a_table_of_contents(make_result):
     page = Page(render_page([make_result(), make_result(Verdict.NOT_REFUTED)], "Two results"))
-    targets = [value for tag, name, value in page.attributes if tag == "a" and name == "href" and value.startswith("#")]
-    assert {target[1:] for target in targets} <= {value for _, name, value in page.attributes if name == "id"}
+    targets = [
+        value
+        for tag, name, value in page.attributes
+        if tag == "a" and name == "href" and value.startswith("#")
+    ]
+    assert {target[1:] for target in targets} <= {
+        value for _, name, value in page.attributes if name == "id"
+    }
     assert len(targets) == 2
     assert page.tags.count("h1") == 1
 
@@ -95,7 +111,9 @@ def test_several_results_have_a_table_of_contents(make_result):
 def test_every_picture_has_words(make_result):
     page = Page(render_html(make_result(Verdict.NOT_REFUTED, bound=0.9, detectable=1.1)))
     assert page.text.count("Notches") == 1
-    described = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
+    described = [
+        value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"
+    ]
     assert len(described) == 4
     assert all(described)
 

@@ -28,7 +28,9 @@ def test_verdicts(make_result, verdict, expected, element):
 
 
 def test_counts_and_properties(make_result):
-    root = ElementTree.fromstring(render_junit([make_result(), make_result(Verdict.NOT_REFUTED)], "ours"))
+    root = ElementTree.fromstring(
+        render_junit([make_result(), make_result(Verdict.NOT_REFUTED)], "ours")
+    )
     (suite,) = root
     assert (suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) == (
         "ours",
@@ -43,8 +45,14 @@ def test_counts_and_properties(make_result):
 
 
 def test_hostile_values_are_text(make_result):
-    result = make_result(event=ATTACK, settings={"mechanism": ATTACK, "seed": ATTACK}, health=[(ATTACK, ATTACK, True)])
-    text = junit_document(ATTACK, [junit_case(result, ATTACK), junit_error(ATTACK, ATTACK * 100_000)])
+    result = make_result(
+        event=ATTACK,
+        settings={"mechanism": ATTACK, "seed": ATTACK},
+        health=[(ATTACK, ATTACK, True)],
+    )
+    text = junit_document(
+        ATTACK, [junit_case(result, ATTACK), junit_error(ATTACK, ATTACK * 100_000)]
+    )
     root = ElementTree.fromstring(text)
     assert text.isascii()
     assert len(list(root.iter("failure"))) == 1

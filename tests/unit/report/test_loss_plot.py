@@ -25,7 +25,11 @@ def test_continuous_outputs_are_binned():
 
 def test_outcomes_are_counted():
     data = densities([1, 2, 2, 3] * 10, [1, 1, 2, 3] * 10)
-    assert (data["atoms"], data["left_atoms"], data["right_atoms"]) == ([1, 2, 3], [10, 20, 10], [20, 10, 10])
+    assert (data["atoms"], data["left_atoms"], data["right_atoms"]) == (
+        [1, 2, 3],
+        [10, 20, 10],
+        [20, 10, 10],
+    )
     assert densities(["b", "a"], ["a", "a"])["n"] == [2, 2]
 
 

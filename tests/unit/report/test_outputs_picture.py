@@ -34,7 +34,11 @@ def mixed(x, rng):
     return None if rng.random() < 0.1 + 0.6 * x else [float(rng.normal())]
 
 
-@pytest.fixture(scope="module", params=[numbers, colours, records, vectors, mixed], ids=lambda make: make.__name__)
+@pytest.fixture(
+    scope="module",
+    params=[numbers, colours, records, vectors, mixed],
+    ids=lambda make: make.__name__,
+)
 def result(request):
     return em.audit(request.param, em.Pair(0, 1), em.PureDP(1.0), samples=600, seed=3)
 
@@ -52,7 +56,9 @@ def test_the_picture_is_small_and_survives_storage(result):
 
 def test_it_comes_first_and_tells_its_figures_without_a_script(result):
     page = render_html(result)
-    assert page.index("What came out") < page.index("counterexample" if result.is_refuted else "strongest evidence")
+    assert page.index("What came out") < page.index(
+        "counterexample" if result.is_refuted else "strongest evidence"
+    )
     assert re.search(r"<title>[^<]*: left [\d.]+%, right [\d.]+%, [^<]*in the event</title>", page)
     assert "<script" not in page
 
@@ -64,7 +70,12 @@ def test_it_is_in_the_notebook(result):
 
 def test_a_result_without_it_is_shown_all_the_same(result):
     data = json.loads(result.to_json())
-    for damaged in ({}, {"outputs": [{"name": "x"}]}, {"outputs": 3}, {"outputs": [{"n": [0, 0], "left": "?"}]}):
+    for damaged in (
+        {},
+        {"outputs": [{"name": "x"}]},
+        {"outputs": 3},
+        {"outputs": [{"n": [0, 0], "left": "?"}]},
+    ):
         data["findings"][0]["details"] = damaged
         old = em.AuditResult.from_dict(data)
         assert outputs_panels(old) == []
@@ -109,8 +120,19 @@ def test_evidence(monkeypatch):
     assert result.identity["file"].endswith("test_outputs_picture.py")
     assert not result.identity["file"].startswith("/")
     page = render_html(result)
-    for part in (result.identity["code_digest"][:16], result.date[:10], "Ada &lt;ada@example.org&gt;", "numpy"):
+    for part in (
+        result.identity["code_digest"][:16],
+        result.date[:10],
+        "Ada &lt;ada@example.org&gt;",
+        "numpy",
+    ):
         assert part in page
-    other = em.audit(lambda x, rng: x + rng.laplace(scale=0.4), em.Pair(0, 1), em.PureDP(1.0), samples=200, seed=3)
+    other = em.audit(
+        lambda x, rng: x + rng.laplace(scale=0.4),
+        em.Pair(0, 1),
+        em.PureDP(1.0),
+        samples=200,
+        seed=3,
+    )
     assert other.identity["code_digest"] != result.identity["code_digest"]
     assert em.AuditResult.from_json(result.to_json()).identity == result.identity

@@ -38,7 +38,9 @@ def test_trade_off_is_the_hull_of_the_corner(make_result):
     assert (panel.q[at], panel.certified[at]) == (0.0551, 0.3891)
     assert panel.certified[0] == 0.0
     assert panel.certified[-1] == 1.0
-    assert np.all(np.diff(panel.certified, 2)[np.abs(np.diff(panel.q, 2)) < 1e-12] <= 1e-12)  # concave
+    assert np.all(
+        np.diff(panel.certified, 2)[np.abs(np.diff(panel.q, 2)) < 1e-12] <= 1e-12
+    )  # concave
     assert panel.claimed[at] == pytest.approx(math.e * 0.0551)
 
 
@@ -66,8 +68,12 @@ def test_a_measurement_has_no_claimed_lines(make_result):
 
 def test_certified_delta_is_the_corner_or_its_complement():
     epsilon = np.array([0.0, 0.5, 5.0])
-    assert certified_delta(epsilon, [(0.1, 0.4)]) == pytest.approx([0.3, 0.4 - 0.1 * math.exp(0.5), 0.0])
-    assert certified_delta(epsilon, [(0.6, 0.9)]) == pytest.approx([0.3, 0.4 - 0.1 * math.exp(0.5), 0.0])
+    assert certified_delta(epsilon, [(0.1, 0.4)]) == pytest.approx(
+        [0.3, 0.4 - 0.1 * math.exp(0.5), 0.0]
+    )
+    assert certified_delta(epsilon, [(0.6, 0.9)]) == pytest.approx(
+        [0.3, 0.4 - 0.1 * math.exp(0.5), 0.0]
+    )
 
 
 def test_claimed_delta_of_pure_privacy():
@@ -85,7 +91,9 @@ def test_claimed_delta_of_approximate_and_gaussian_privacy():
     assert claimed_delta(GaussianDP(1.0), np.array([1.0])) == pytest.approx([exact], rel=1e-3)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 1e-6), RenyiDP(2.0, 1.0), ZCDP(0.5), GaussianDP(1.0)])
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(0.5, 1e-6), RenyiDP(2.0, 1.0), ZCDP(0.5), GaussianDP(1.0)]
+)
 @pytest.mark.parametrize("verdict", [Verdict.REFUTED, Verdict.NOT_REFUTED, None])
 def test_every_notion_has_both_pictures(make_result, claim, verdict):
     result = make_result(verdict, claim=claim)

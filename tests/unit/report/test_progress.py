@@ -59,7 +59,8 @@ def test_nobody_knows_how_long_a_search_takes():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (12.34, "12.3"), (999, "999"), (1000, "1 k"), (25_600, "25.6 k"), (2e9, "2 G")]
+    ("value", "text"),
+    [(0, "0"), (12.34, "12.3"), (999, "999"), (1000, "1 k"), (25_600, "25.6 k"), (2e9, "2 G")],
 )
 def test_short_numbers(value, text):
     assert short_number(value) == text
@@ -79,10 +80,20 @@ def laplace(dataset, n, rng):
 def test_lines_where_there_is_no_terminal(monkeypatch):
     talk_at_once(monkeypatch)
     stream = io.StringIO()
-    em.audit(em.from_batch(laplace), (0, 1), "eps=1", samples=100_000, seed=0, progress=ProgressBar(stream))
+    em.audit(
+        em.from_batch(laplace),
+        (0, 1),
+        "eps=1",
+        samples=100_000,
+        seed=0,
+        progress=ProgressBar(stream),
+    )
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("drawing: 0 % of 200 k draws, ")  # the first block of one side
-    assert any(line.startswith("estimated bound on ε: 0.9") and ": 50 % of 200 k draws, " in line for line in lines)
+    assert any(
+        line.startswith("estimated bound on ε: 0.9") and ": 50 % of 200 k draws, " in line
+        for line in lines
+    )
     assert ": 100 % of 200 k draws, " in lines[-1]
     assert lines[-1].endswith("0 s left")
 
@@ -90,7 +101,9 @@ def test_lines_where_there_is_no_terminal(monkeypatch):
 def test_evidence_is_told_beside_the_figures(monkeypatch):
     talk_at_once(monkeypatch)
     stream = io.StringIO()
-    em.audit(em.zoo.svt5(epsilon=0.7), samples=500, seed=0, stop_early=True, progress=ProgressBar(stream))
+    em.audit(
+        em.zoo.svt5(epsilon=0.7), samples=500, seed=0, stop_early=True, progress=ProgressBar(stream)
+    )
     assert "draws per side, ε ≥" in stream.getvalue()
 
 
@@ -107,7 +120,9 @@ def test_a_bar_on_a_terminal(monkeypatch):
 
 def test_short_work_shows_nothing():
     stream = Terminal()
-    em.audit(em.from_batch(laplace), (0, 1), "eps=1", samples=1000, seed=0, progress=ProgressBar(stream))
+    em.audit(
+        em.from_batch(laplace), (0, 1), "eps=1", samples=1000, seed=0, progress=ProgressBar(stream)
+    )
     assert stream.getvalue() == ""
 
 
@@ -224,7 +239,9 @@ class TestSignsOfLife:
 
         with pytest.raises(KeyboardInterrupt):
             em.audit(interrupted, (0, 1), "eps=1", samples=1000, seed=0, progress=bar)
-        assert re.fullmatch(r"1,\d{3} of 2,000 draws \(estimated bound on ε: [\d.]+\)", bar.summary())
+        assert re.fullmatch(
+            r"1,\d{3} of 2,000 draws \(estimated bound on ε: [\d.]+\)", bar.summary()
+        )
 
 
 def wait_until(holds):

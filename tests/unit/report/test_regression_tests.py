@@ -24,7 +24,13 @@ _NAMES = {"np": np, "pd": pd, "pl": pl, "datetime": datetime, "float": float}
     [
         *(None, True, 3, 2**70, 0.1, -0.0, "a'\n\"\\", b"\0", (1, [2.0, {"a": None}]), {1, 2}),
         *(datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2)),
-        *(np.float32(0.1), np.int8(-128), np.array([[1, 2]], "int8"), np.zeros((0, 3)), np.array(["a", "bc"])),
+        *(
+            np.float32(0.1),
+            np.int8(-128),
+            np.array([[1, 2]], "int8"),
+            np.zeros((0, 3)),
+            np.array(["a", "bc"]),
+        ),
         np.array([0.1, -0.0, 1e-310], "float64"),
     ],
 )
@@ -43,7 +49,10 @@ def test_data_frames_are_written():
     pd.testing.assert_frame_equal(_made(literal(frame)), frame)
     empty = pd.DataFrame({"a": pd.Series([], dtype="float64")})
     pd.testing.assert_frame_equal(_made(literal(empty)), empty)
-    for table in (pl.DataFrame({"a": [1.0, None], "b": ["x", "y"]}), pl.DataFrame({"a": pl.Series([], dtype=pl.Int8)})):
+    for table in (
+        pl.DataFrame({"a": [1.0, None], "b": ["x", "y"]}),
+        pl.DataFrame({"a": pl.Series([], dtype=pl.Int8)}),
+    ):
         assert _made(literal(table)).equals(table)
         assert _made(literal(table)).schema == table.schema
 
@@ -69,7 +78,12 @@ def _audited(mechanism=leaking, claim=None):
 
 @pytest.mark.parametrize(
     "claim",
-    [em.PureDP(1.0), em.ApproxDP(1.0, 1e-5), em.GaussianDP(0.5), em.TradeOffDP(lambda alpha: max(0.0, 0.9 - alpha))],
+    [
+        em.PureDP(1.0),
+        em.ApproxDP(1.0, 1e-5),
+        em.GaussianDP(0.5),
+        em.TradeOffDP(lambda alpha: max(0.0, 0.9 - alpha)),
+    ],
 )
 def test_the_test_runs_as_written_and_fails(claim):
     names = {}
@@ -79,7 +93,9 @@ def test_the_test_runs_as_written_and_fails(claim):
 
 
 def test_the_test_survives_storage_and_keeps_how_the_function_was_used():
-    result = em.AuditResult.from_json(_audited(em.from_callable(leaking, on_error="outcome")).to_json())
+    result = em.AuditResult.from_json(
+        _audited(em.from_callable(leaking, on_error="outcome")).to_json()
+    )
     assert f'from_callable({leaking.__module__}.leaking, on_error="outcome")' in result.to_test()
 
 
@@ -88,7 +104,11 @@ def test_texts_of_a_stranger_stay_comments():
     assert "\nimport os" not in result.to_test()
     result.settings["recipe"]["function"] = "os:abort(), 1 #"
     result.settings["target"] = "x'); import os"
-    lines = [line for line in result.to_test().splitlines() if "import os" in line and not line.startswith("#")]
+    lines = [
+        line
+        for line in result.to_test().splitlines()
+        if "import os" in line and not line.startswith("#")
+    ]
     assert all('open_target("x\'); import os"' in line for line in lines)
 
 
@@ -108,7 +128,9 @@ def _searched(make_result, **changes):
     tried = {"relation": "replace", "beyond": False, "looks": 27, "families": families, **changes}
     pair = em.Pair([0], [1], note="all at a bound", within=True)
     result = make_result(verdict=em.Verdict.NOT_REFUTED, pair=pair)
-    return dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], details={"tried": tried}),))
+    return dataclasses.replace(
+        result, findings=(dataclasses.replace(result.findings[0], details={"tried": tried}),)
+    )
 
 
 def test_every_report_says_what_was_tried(make_result):
@@ -124,7 +146,10 @@ def test_every_report_says_what_was_tried(make_result):
     for text in (str(result), result._repr_html_(), render_html(result)):
         assert "typical data (20)" in " ".join(text.split())
     assert "<b> (5" not in render_html(result)
-    assert result.to_dict()["findings"][0]["details"]["tried"]["families"]["typical data"]["tried"] == 20
+    assert (
+        result.to_dict()["findings"][0]["details"]["tried"]["families"]["typical data"]["tried"]
+        == 20
+    )
 
 
 def test_what_a_stored_search_says_is_not_trusted(make_result):

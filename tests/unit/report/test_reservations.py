@@ -19,7 +19,10 @@ SENTENCES = [
     ({"suppress": ["drift"]}, "the drift check switched off"),
     ({"suppress": ["constant", "drift"]}, "the checks constant and drift switched off"),
     (
-        {"suppress": ["constant", "drift", "serial-correlation"], "silenced": ["drift", "serial-correlation"]},
+        {
+            "suppress": ["constant", "drift", "serial-correlation"],
+            "silenced": ["drift", "serial-correlation"],
+        },
         "the checks constant, drift and serial-correlation switched off "
         "(drift and serial-correlation would have remarked on these draws)",
     ),
@@ -34,7 +37,10 @@ SENTENCES = [
     ({"statuses": [0, 3]}, "the exit statuses 0 and 3 taken for success"),
     ({"columns": ["age", "city"]}, "no look at columns other than age and city"),
     ({"representation": "bits"}, "no look at anything but the bits of floating-point numbers"),
-    ({"features": {"name": "decoded", "digest": "", "place": ""}}, "features of the outputs (decoded)"),
+    (
+        {"features": {"name": "decoded", "digest": "", "place": ""}},
+        "features of the outputs (decoded)",
+    ),
     ({"distance": 2}, "inputs that are 2 neighbouring steps apart"),
     (
         {"suppress": ["drift"], "retried": [1, 0], "distance": 3},
@@ -55,7 +61,13 @@ def test_the_sentence(facts, sentence):
 
 
 def test_nothing_is_said_where_there_is_nothing_to_say(make_result):
-    harmless = {**ABOUT, "representation": "all", "distance": 1, "suppress": [], "on_error": "raise"}
+    harmless = {
+        **ABOUT,
+        "representation": "all",
+        "distance": 1,
+        "suppress": [],
+        "on_error": "raise",
+    }
     assert reservations(harmless) is None
     result = make_result(settings=harmless)
     assert "    with " not in render_text(result)
@@ -86,7 +98,13 @@ def test_foreign_facts_do_no_harm(facts, make_result):
     ElementTree.fromstring(render_junit([result]))
 
 
-FACTS = {"suppress": ["drift"], "failed": [3, 0], "on_error": "outcome", "retried": [2, 0], "redrawn": [0, 9]}
+FACTS = {
+    "suppress": ["drift"],
+    "failed": [3, 0],
+    "on_error": "outcome",
+    "retried": [2, 0],
+    "redrawn": [0, 9],
+}
 SAID = [
     "the drift check switched off",
     "failed runs counted as outcomes (3 left, 0 right)",
@@ -119,7 +137,9 @@ def test_other_checks_are_said_to_be_others(make_result):
     text = words(render_text(make_result(settings={**ABOUT, **FACTS})))
     assert "the other health checks saw nothing unusual" in text
     assert "the health checks saw nothing unusual" in words(render_text(make_result()))
-    assert "nothing unusual in the draws, by the other checks" in render_html(make_result(settings={**ABOUT, **FACTS}))
+    assert "nothing unusual in the draws, by the other checks" in render_html(
+        make_result(settings={**ABOUT, **FACTS})
+    )
 
 
 def test_a_profile_says_it(tmp_path):
@@ -131,7 +151,10 @@ def test_a_profile_says_it(tmp_path):
         suppress=["drift"],
         distance=2,
     )
-    assert "with             the drift check switched off; failed runs counted as outcomes; inputs" in str(result)
+    assert (
+        "with             the drift check switched off; failed runs counted as outcomes; inputs"
+        in str(result)
+    )
     page = words(result.save_html(tmp_path / "profile.html").read_text(encoding="utf-8"))
     said = "the drift check switched off; failed runs counted as outcomes; inputs that are 2 neighbouring steps apart"
     assert said in page.partition("The figures")[0]
@@ -140,7 +163,10 @@ def test_a_profile_says_it(tmp_path):
 def test_a_replay_of_a_recording_leaves_rows_out(make_result):
     settings = {**ABOUT, "target": "recording:rows.npz", "json": "r.json"}
     text = words(render_text(make_result(settings=settings)))
-    assert "epsilometer replay r.json recording:rows.npz # rows that this audit used are left out" in text
+    assert (
+        "epsilometer replay r.json recording:rows.npz # rows that this audit used are left out"
+        in text
+    )
 
 
 def test_rows_of_a_recording(make_result):
@@ -148,19 +174,27 @@ def test_rows_of_a_recording(make_result):
         {"input": "left", "rows": [[0, 200]], "chose": [[0, 60]], "proved": [[60, 200]]},
         {"input": "right", "rows": [[0, 200]], "chose": [[0, 60]], "proved": [[60, 200]]},
     ]
-    assert recorded_rows({"recording": {"draws": draws}}) == "rows 1 to 60 of each input chose, rows 61 to 200 proved"
+    assert (
+        recorded_rows({"recording": {"draws": draws}})
+        == "rows 1 to 60 of each input chose, rows 61 to 200 proved"
+    )
     assert "recorded rows 1 to 60 of each input chose" in words(
         render_text(make_result(settings={**ABOUT, "recording": {"draws": draws}}))
     )
     unseeded = {**ABOUT, "seeded_mechanism": False, "recording": {"draws": draws}}
     again = "seed 7 gives the same figures again, on the same recorded rows"
     assert again in words(render_text(make_result(settings=unseeded)))
-    assert "the figures will vary" in words(render_text(make_result(settings={**unseeded, "recorded_to": "f"})))
+    assert "the figures will vary" in words(
+        render_text(make_result(settings={**unseeded, "recorded_to": "f"}))
+    )
     draws[1] |= {"chose": [], "proved": [[0, 20], [30, 40]]}
     assert recorded_rows({"recording": {"draws": draws}}) == (
         "rows 1 to 60 of left chose, rows 61 to 200 proved; rows 1 to 20 and 31 to 40 of right proved"
     )
     draws = [{**draws[0], "shuffled": True}]
-    assert recorded_rows({"recording": {"draws": draws}}) == "all 200 rows of left, shuffled: 60 chose, 140 proved"
+    assert (
+        recorded_rows({"recording": {"draws": draws}})
+        == "all 200 rows of left, shuffled: 60 chose, 140 proved"
+    )
     assert recorded_rows({"recording": {"earlier": draws}}) is None
     assert recorded_rows({}) is None

@@ -32,7 +32,8 @@ def test_bound_one_float_above_the_claim():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.0123, "0.012 s"), (59.4, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")]
+    ("seconds", "text"),
+    [(0.0123, "0.012 s"), (59.4, "59 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")],
 )
 def test_duration(seconds, text):
     assert showing.duration(seconds) == text

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds import Counts, epsilon_lower
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import StoredDigest
 from epsilometer.outputs import Event, Partition
@@ -46,7 +54,9 @@ def test_a_refutation_tells_everything(make_result):
 
 def test_not_refuted_says_what_would_have_been_refuted(make_result):
     text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.97, detectable=1.03451)))
-    assert text.startswith("NOT REFUTED: No violation of ε-differential privacy with ε = 1 was found in noisy_count.")
+    assert text.startswith(
+        "NOT REFUTED: No violation of ε-differential privacy with ε = 1 was found in noisy_count."
+    )
     assert "ε is at least 0.97; the claim allows up to 1." in text
     assert "a true ε of 1.035 or more would have been refuted with 90% power" in text
     assert "does not prove the claim" in text
@@ -77,7 +87,9 @@ def test_too_few_draws_for_the_claim_say_how_many_even_a_perfect_event_needs(mak
 
 def test_too_few_draws_although_a_perfect_event_would_do(make_result):
     text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=math.inf)))
-    assert "too few draws: not even the largest of the planted leaks would have been refuted" in text
+    assert (
+        "too few draws: not even the largest of the planted leaks would have been refuted" in text
+    )
 
 
 @pytest.mark.parametrize("claim", [ApproxDP(30.0, 1e-6), GaussianDP(100.0), ZCDP(1e6)])
@@ -102,7 +114,9 @@ def test_an_empty_event_is_said_to_be_none(make_result):
 
 
 def test_inconclusive_shows_the_remarks(make_result):
-    text = words(render_text(make_result(Verdict.INCONCLUSIVE, health=[("drift", "the share moved", True)])))
+    text = words(
+        render_text(make_result(Verdict.INCONCLUSIVE, health=[("drift", "the share moved", True)]))
+    )
     assert text.startswith("INCONCLUSIVE: The draws of noisy_count cannot be trusted")
     assert "drift: the share moved" in text
     assert "nothing unusual" not in text
@@ -127,18 +141,26 @@ def test_a_measurement_says_at_least(make_result, claim, sentence):
 
 
 @pytest.mark.parametrize("verdict", [*Verdict, None])
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), TradeOffDP(([0.0, 1.0], [1.0, 0.0]))])
+@pytest.mark.parametrize(
+    "claim", [PureDP(1.0), ApproxDP(1.0, 1e-6), TradeOffDP(([0.0, 1.0], [1.0, 0.0]))]
+)
 def test_nothing_is_ever_called_private(make_result, verdict, claim):
-    assert not re.search(r"\bprivate\b|\bpassed\b", render_text(make_result(verdict, claim)).lower())
+    assert not re.search(
+        r"\bprivate\b|\bpassed\b", render_text(make_result(verdict, claim)).lower()
+    )
 
 
 def test_a_bound_just_above_the_claim_is_seen_to_be_above(make_result):
-    assert "at least 1.00001, but the claim allows only 1." in words(render_text(make_result(bound=1.0000123)))
+    assert "at least 1.00001, but the claim allows only 1." in words(
+        render_text(make_result(bound=1.0000123))
+    )
 
 
 def test_the_target_gives_the_command_to_replay(make_result):
     settings = {"mechanism": "f", "target": "my mod:f", "seed": 1, "batch": True}
-    assert "epsilometer replay result.json 'my mod:f' --batch" in words(render_text(make_result(settings=settings)))
+    assert "epsilometer replay result.json 'my mod:f' --batch" in words(
+        render_text(make_result(settings=settings))
+    )
 
 
 @pytest.mark.parametrize("recorded", [{"mechanism": COMPARED_SAMPLES}, {"kind": "recorded"}])
@@ -178,7 +200,11 @@ class Hostile:
 def test_hostile_values_are_cut_and_spelled_out(make_result, dataset):
     settings = {"mechanism": "\x1b]0;title\x07" * 1000, "seed": "\n\n"}
     health = [("drift", "\x1b[2J" + "y" * 1_000_000, True)]
-    text = render_text(make_result(pair=Pair(dataset, 1), event="\x1b[H" * 100_000, settings=settings, health=health))
+    text = render_text(
+        make_result(
+            pair=Pair(dataset, 1), event="\x1b[H" * 100_000, settings=settings, health=health
+        )
+    )
     assert all(character.isprintable() or character == "\n" for character in text)
     assert len(text) < 6000
     text.encode()

@@ -19,7 +19,9 @@ from epsilometer.storage.exchange import memory_share
 
 def header(shape, descr="<f8", fortran_order=False):
     file = io.BytesIO()
-    np.lib.format.write_array_header_2_0(file, {"descr": descr, "fortran_order": fortran_order, "shape": shape})
+    np.lib.format.write_array_header_2_0(
+        file, {"descr": descr, "fortran_order": fortran_order, "shape": shape}
+    )
     return file.getvalue()
 
 
@@ -54,7 +56,9 @@ def refused(capfd, *arguments, seconds=2.0):
     took = time.process_time() - began
     said = capfd.readouterr().err
     assert status == 2, said
-    assert not any(word in said for word in ("Traceback", "epsilometer: unexpected", "object at 0x")), said
+    assert not any(
+        word in said for word in ("Traceback", "epsilometer: unexpected", "object at 0x")
+    ), said
     assert len(said.strip().splitlines()) == 1, said
     # Its own work; on a busy machine the clock says more about the others.
     assert took < seconds, f"{took:.1f} s"
@@ -66,7 +70,11 @@ def make(name, folder):
     path = folder / name
     huge = 10**9
     if name == "bomb.npz":
-        packed(path, left=header((1 << 23,)) + bytes(1 << 26), right=header((1 << 23,)) + bytes(1 << 26))
+        packed(
+            path,
+            left=header((1 << 23,)) + bytes(1 << 26),
+            right=header((1 << 23,)) + bytes(1 << 26),
+        )
     elif name == "liar.npz":
         packed(path, left=header((huge,)), right=header((huge,)))
     elif name == "twice.npz":
@@ -108,11 +116,13 @@ FILES = {
     "bool.npy": raw_header("{'descr': '<f8', 'fortran_order': False, 'shape': (3.5,), }"),
     "empty_rows.npy": header((10**15, 0)),
     "objects.npy": header((3,), "|O") + bytes(24),
-    "nested.npy": raw_header("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,), }") + bytes(8),
+    "nested.npy": raw_header("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (1,), }")
+    + bytes(8),
     "nothing.npy": header((3,), "|V0"),
     "letters.npy": header((300,), "<U1") + b"\xff" * 1200,
     "foreign_letters.npy": header((300,), ">U1") + b"\x7f" * 1200,
-    "fields.npy": raw_header("{'descr': [('a', '<U1')], 'fortran_order': False, 'shape': (2,), }") + b"\xff" * 8,
+    "fields.npy": raw_header("{'descr': [('a', '<U1')], 'fortran_order': False, 'shape': (2,), }")
+    + b"\xff" * 8,
     "long_header.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{",
     "brackets.npy": raw_header("(" * 100),
     "deep.json": b"[" * 100_000 + b"]" * 100_000,
@@ -130,7 +140,16 @@ FILES = {
     b'{"input": [[[',
 }
 SPECIAL = (
-    *("bomb.npz", "liar.npz", "twice.npz", "encrypted.npz", "about.npz", "sparse.npy", "wide.npy", "columns.npy"),
+    *(
+        "bomb.npz",
+        "liar.npz",
+        "twice.npz",
+        "encrypted.npz",
+        "about.npz",
+        "sparse.npy",
+        "wide.npy",
+        "columns.npy",
+    ),
     *("line.csv", "line.jsonl", "list.json", "fifo.csv", "zero.csv", "folder.npy"),
 )
 
@@ -145,11 +164,20 @@ def test_recordings(name, folder, capfd):
 
 
 def test_the_limit_is_named_and_can_be_raised(folder, capfd):
-    packed(folder / "b.npz", left=header((1000,)) + bytes(8000), right=header((1000,)) + bytes(8000))
-    said = refused(capfd, "compare", "b.npz:left", "b.npz:right", "--epsilon", 1, "--max-output-bytes", 7999)
+    packed(
+        folder / "b.npz", left=header((1000,)) + bytes(8000), right=header((1000,)) + bytes(8000)
+    )
+    said = refused(
+        capfd, "compare", "b.npz:left", "b.npz:right", "--epsilon", 1, "--max-output-bytes", 7999
+    )
     assert "outputs of 8000 bytes, above the limit of 7999" in said
     assert "max_output_bytes" in said
-    assert main(["compare", "b.npz:left", "b.npz:right", "--epsilon", "1", "--max-output-bytes", "8000"]) == 0
+    assert (
+        main(
+            ["compare", "b.npz:left", "b.npz:right", "--epsilon", "1", "--max-output-bytes", "8000"]
+        )
+        == 0
+    )
     recording = em.from_recording("b.npz", max_output_bytes=7999)  # an audit reads in pieces
     assert em.audit(recording, claim=em.PureDP(1.0), samples=1000).is_refuted is False
     (folder / "c.csv").write_text("\n".join(map(str, range(1000))), encoding="utf-8")
@@ -179,7 +207,8 @@ def test_a_promise_that_the_memory_cannot_keep(folder):
 
 
 @pytest.mark.parametrize(
-    "name", ["shape.npy", "objects.npy", "deep.json", "utf16.json", "zero.csv", "fifo.csv", "nothing.npy"]
+    "name",
+    ["shape.npy", "objects.npy", "deep.json", "utf16.json", "zero.csv", "fifo.csv", "nothing.npy"],
 )
 def test_inputs(name, folder, capfd):
     path = make(name, folder)
@@ -188,14 +217,18 @@ def test_inputs(name, folder, capfd):
 
 @pytest.mark.parametrize("option", ["samples", "jobs", "distance"])
 def test_numbers_beyond_all_sizes(option, folder, capfd):
-    (folder / "a.toml").write_text(f'mechanism = "zoo:laplace"\nepsilon = 1\n{option} = {2**64}', encoding="utf-8")
+    (folder / "a.toml").write_text(
+        f'mechanism = "zoo:laplace"\nepsilon = 1\n{option} = {2**64}', encoding="utf-8"
+    )
     assert option in refused(capfd, "audit", "a.toml")
 
 
 def test_numbers_of_thousands_of_digits(folder, capfd):
     digits = "9" * 6000
     (folder / "n.json").write_text(f"[{digits}]", encoding="utf-8")
-    (folder / "n.toml").write_text(f'mechanism = "zoo:laplace"\nepsilon = {digits}', encoding="utf-8")
+    (folder / "n.toml").write_text(
+        f'mechanism = "zoo:laplace"\nepsilon = {digits}', encoding="utf-8"
+    )
     refused(capfd, "audit", "zoo:laplace", "--left", digits, "--right", 0, "--epsilon", 1)
     refused(capfd, "audit", "zoo:laplace", "--left", "@n.json", "--right", 0, "--epsilon", 1)
     refused(capfd, "audit", "n.toml")
@@ -241,7 +274,9 @@ def test_settings_of_other_encodings(folder, capfd):
     refused(capfd, "audit", "pairs.toml")
 
 
-@pytest.mark.parametrize("name", ["x" * 300 + ".csv", "ü/é.npy", "\udcff.csv", "a\0b.csv", "日本.json", "ok.npy/x.csv"])
+@pytest.mark.parametrize(
+    "name", ["x" * 300 + ".csv", "ü/é.npy", "\udcff.csv", "a\0b.csv", "日本.json", "ok.npy/x.csv"]
+)
 def test_names_of_files(name, folder, capfd):
     refused(capfd, "compare", name, "ok.npy", "--epsilon", 1)
     refused(capfd, "replay", name, "zoo:laplace")
@@ -255,8 +290,12 @@ def test_files_with_names_that_are_not_ascii(folder):
 
 def test_two_parquet_columns_of_one_name(folder, capfd):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), "t.parquet")
-    assert "two columns of one name" in refused(capfd, "compare", "t.parquet", "ok.npy", "--epsilon", 1)
+    pq.write_table(
+        pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), "t.parquet"
+    )
+    assert "two columns of one name" in refused(
+        capfd, "compare", "t.parquet", "ok.npy", "--epsilon", 1
+    )
 
 
 def test_results(folder, capfd):
@@ -266,8 +305,16 @@ def test_results(folder, capfd):
     for key in stored:
         for value in (None, [], "x", 1e400):
             (folder / "bad.json").write_text(json.dumps({**stored, key: value}), encoding="utf-8")
-            for command in (["replay", "bad.json", "zoo:svt5", "--samples", "100"], ["verify", "bad.json"]):
+            for command in (
+                ["replay", "bad.json", "zoo:svt5", "--samples", "100"],
+                ["verify", "bad.json"],
+            ):
                 status = main(command)
                 said = capfd.readouterr().err
                 assert status in (0, 1, 2, 3)
-                assert not any(word in said for word in ("Traceback", "unexpected")), (key, value, command, said)
+                assert not any(word in said for word in ("Traceback", "unexpected")), (
+                    key,
+                    value,
+                    command,
+                    said,
+                )

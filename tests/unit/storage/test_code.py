@@ -65,7 +65,9 @@ def test_comments_and_lines_do_not_count(source):
 def test_docstrings_do_not_count():
     one, two = (f'def f(x):\n    "{text}"\n    return "a"' for text in ("one", "two"))
     assert code_digest(compiled(one)) == code_digest(compiled(two))
-    assert code_digest(compiled(one)) != code_digest(compiled('def f(x):\n    "one"\n    return "b"'))
+    assert code_digest(compiled(one)) != code_digest(
+        compiled('def f(x):\n    "one"\n    return "b"')
+    )
 
 
 def closing_over(value):
@@ -76,7 +78,16 @@ def closing_over(value):
 
 
 def test_what_is_closed_over():
-    values = [1, 1.0, [1], np.zeros(5000), np.eye(1, 5000, 2500)[0], closing_over(1), closing_over(2), max]
+    values = [
+        1,
+        1.0,
+        [1],
+        np.zeros(5000),
+        np.eye(1, 5000, 2500)[0],
+        closing_over(1),
+        closing_over(2),
+        max,
+    ]
     digests = [code_digest(closing_over(value)) for value in values]
     assert len(set(digests)) == len(values)
     assert digests[3] == code_digest(closing_over(np.zeros(5000)))
@@ -138,8 +149,12 @@ def test_modules_of_the_user(tmp_path, monkeypatch):
         sys.modules.pop("own_helper", None)
         helper = importlib.import_module("own_helper")
         by_name = compiled("def f(x, rng): return x + helper.noise(rng)", helper=helper)
-        inside = compiled("def f(x, rng):\n    import own_helper\n    return x + own_helper.noise(rng)")
-        also = compiled("def f(x, rng):\n    from own_helper import noise\n    return x + noise(rng)")
+        inside = compiled(
+            "def f(x, rng):\n    import own_helper\n    return x + own_helper.noise(rng)"
+        )
+        also = compiled(
+            "def f(x, rng):\n    from own_helper import noise\n    return x + noise(rng)"
+        )
         digests.append([code_digest(each) for each in (by_name, inside, also)])
     assert all(one != two for one, two in zip(*digests, strict=True))
     helper.setting = 5.0
@@ -172,9 +187,16 @@ class TestMechanisms:
             assert make(one).digest() == make(compiled(BASE)).digest() != make(two).digest()
 
     def test_batches(self):
-        one, two = compiled("def f(x, n, rng):\n    return x"), compiled("def f(x, n, rng):\n    return x + 1")
+        one, two = (
+            compiled("def f(x, n, rng):\n    return x"),
+            compiled("def f(x, n, rng):\n    return x + 1"),
+        )
         again = compiled("def f(x, n, rng):\n    return x")
-        assert em.from_batch(one).digest() == em.from_batch(again).digest() != em.from_batch(two).digest()
+        assert (
+            em.from_batch(one).digest()
+            == em.from_batch(again).digest()
+            != em.from_batch(two).digest()
+        )
 
     def test_zoo(self):
         assert em.zoo.laplace(1.0).mechanism.digest() == em.zoo.laplace(1.0).mechanism.digest()
@@ -198,12 +220,21 @@ class TestMechanisms:
             data.write_text("1")
         assert len(digests) == 6
         plain = em.from_command([str(program), "{dataset}"])
-        assert plain.digest() != em.from_command([str(program), "{dataset}"], env={"SCALE": "2"}).digest()
+        assert (
+            plain.digest()
+            != em.from_command([str(program), "{dataset}"], env={"SCALE": "2"}).digest()
+        )
 
     def test_services(self):
-        one, two = (em.from_http("http://localhost:1/x", headers={"Authorization": key}) for key in ("one", "two"))
+        one, two = (
+            em.from_http("http://localhost:1/x", headers={"Authorization": key})
+            for key in ("one", "two")
+        )
         assert one.digest() != two.digest()
-        assert one.digest() != em.from_http("http://localhost:1/y", headers={"Authorization": "one"}).digest()
+        assert (
+            one.digest()
+            != em.from_http("http://localhost:1/y", headers={"Authorization": "one"}).digest()
+        )
 
     def test_recordings(self, tmp_path):
         np.save(tmp_path / "l.npy", np.zeros(9))

@@ -77,7 +77,9 @@ def test_equal_content_by_other_ways():
     one, two = Row(1, []), Row.__new__(Row)
     two.tags, two.age = [], 1
     assert content_digest(one) == content_digest(two)
-    assert content_digest(pyarrow.chunked_array([[1], [2]])) == content_digest(pyarrow.chunked_array([[1, 2]]))
+    assert content_digest(pyarrow.chunked_array([[1], [2]])) == content_digest(
+        pyarrow.chunked_array([[1, 2]])
+    )
 
 
 def test_another_process_finds_the_same():
@@ -87,7 +89,10 @@ def test_another_process_finds_the_same():
         "v = [{'b', 'a', 'c'}, {'x': (1, 2.5)}, np.arange(4.0), decimal.Decimal('1.10'), datetime.date(2020, 1, 2)]\n"
         "print(json.dumps([content_digest(each) for each in v]))"
     )
-    found = {subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout for _ in range(3)}
+    found = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        for _ in range(3)
+    }
     assert len(found) == 1
     assert len(set(json.loads(found.pop()))) == 5
 

@@ -40,6 +40,12 @@ def test_news(make_outcome, now, before, kind, text):
 def test_new_and_gone(make_outcome):
     entries = [Entry("a", {}, "d"), Entry("b", {}, "d")]
     now = {"a": make_outcome("a"), "b": make_outcome("b")}
-    changes = find_changes(entries, now, {"a": make_outcome("a"), "z": make_outcome("z", Verdict.REFUTED)})
-    assert [(each.name, each.kind) for each in changes.values()] == [("a", "same"), ("b", "new"), ("z", "gone")]
+    changes = find_changes(
+        entries, now, {"a": make_outcome("a"), "z": make_outcome("z", Verdict.REFUTED)}
+    )
+    assert [(each.name, each.kind) for each in changes.values()] == [
+        ("a", "same"),
+        ("b", "new"),
+        ("z", "gone"),
+    ]
     assert changes["z"].text == "gone; was refuted"

@@ -34,7 +34,9 @@ def test_adjusted_p_values_reject_what_the_procedure_rejects(size):
         adjusted = holm_adjusted(p_values)
         for level in (0.01, 0.05, 0.1, 0.5):
             expected = rejected_step_by_step(p_values, level)
-            assert {position for position, value in enumerate(adjusted) if value <= level} == expected
+            assert {
+                position for position, value in enumerate(adjusted) if value <= level
+            } == expected
 
 
 def exact_test(n, probability, true_probability):
@@ -88,7 +90,11 @@ def judged(make_outcome):
         entries, outcomes, begun_again = [], {}, []
         for name, what in described.items():
             settings = {"mechanism": "m:f"}
-            outcome = make_outcome(name, error="no such module") if what == "error" else make_outcome(name)
+            outcome = (
+                make_outcome(name, error="no such module")
+                if what == "error"
+                else make_outcome(name)
+            )
             if isinstance(what, float):
                 verdict = Verdict.REFUTED if what <= 0.05 else Verdict.NOT_REFUTED
                 changed = {"verdict": verdict, "on_request": OnRequest(p_value=what)}
@@ -102,12 +108,20 @@ def judged(make_outcome):
                 outcome = replace(outcome, result=replace(outcome.result, verdict=None))
             elif what in ("asymptotic", "conditional: densities are smooth"):
                 finding = replace(outcome.result.findings[0], guarantee=what)
-                changed = {"verdict": Verdict.REFUTED, "findings": (finding,), "on_request": OnRequest(p_value=1e-9)}
+                changed = {
+                    "verdict": Verdict.REFUTED,
+                    "findings": (finding,),
+                    "on_request": OnRequest(p_value=1e-9),
+                }
                 outcome = replace(outcome, result=replace(outcome.result, **changed))
             elif what in ("begun again", "begun again with its seed"):
                 begun_again.append(name)
                 facts = {"seeded_mechanism": what != "begun again"}
-                changed = {"verdict": Verdict.REFUTED, "settings": facts, "on_request": OnRequest(p_value=1e-9)}
+                changed = {
+                    "verdict": Verdict.REFUTED,
+                    "settings": facts,
+                    "on_request": OnRequest(p_value=1e-9),
+                }
                 outcome = replace(outcome, result=replace(outcome.result, **changed))
             entries.append(Entry(name, settings, "d", expected.get(name)))
             outcomes[name] = outcome
@@ -214,6 +228,11 @@ def test_the_digest_follows_every_audit():
     one, other = Entry("a", {}, "d"), Entry("b", {}, "d")
     digests = [
         family_digest(entries)
-        for entries in ([one], [one, other], [replace(one, digest="e")], [replace(one, expected=Verdict.REFUTED)])
+        for entries in (
+            [one],
+            [one, other],
+            [replace(one, digest="e")],
+            [replace(one, expected=Verdict.REFUTED)],
+        )
     ]
     assert len(set(digests)) == 4

@@ -100,13 +100,19 @@ def test_runs_and_bounds(path, make_result):
             run = history.open_run()
             history.record(run, "a", "d", make_result(bound=bound), None)
             history.close_run(run)
-        assert [(run.number, run.words) for run in history.runs()] == [(2, ("not refuted",)), (1, ("not refuted",))]
+        assert [(run.number, run.words) for run in history.runs()] == [
+            (2, ("not refuted",)),
+            (1, ("not refuted",)),
+        ]
         assert [row[3] for row in history.bounds("a")] == [0.5, 0.7]
         assert history.bounds("b") == []
 
 
 def test_a_second_process_waits_outside(path):
-    with History(path), pytest.raises(InputError, match=f"in use by process {os.getpid()}: another run"):
+    with (
+        History(path),
+        pytest.raises(InputError, match=f"in use by process {os.getpid()}: another run"),
+    ):
         History(path)
     with History(path), History(path, must_exist=True) as reader:
         assert reader.runs() == []

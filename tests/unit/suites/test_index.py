@@ -18,15 +18,34 @@ def make_run(make_outcome):
         now = {each.name: each for each in outcomes}
         earlier = {each.name: each for each in before or []}
         changes = find_changes(entries, now, earlier)
-        pages = {each.name: f"{at:03d}.html" for at, each in enumerate(outcomes) if each.result is not None}
+        pages = {
+            each.name: f"{at:03d}.html"
+            for at, each in enumerate(outcomes)
+            if each.result is not None
+        }
         family = None if terms is None else judge_family(entries, now, terms)
-        return SuiteRun("T", 2, "2026", entries, now, changes, 1 if before else None, {"a": [0.5, 0.9]}, pages, family)
+        return SuiteRun(
+            "T",
+            2,
+            "2026",
+            entries,
+            now,
+            changes,
+            1 if before else None,
+            {"a": [0.5, 0.9]},
+            pages,
+            family,
+        )
 
     return make
 
 
 def test_rows_pictures_and_changes(make_run, make_outcome):
-    outcomes = [make_outcome("a", Verdict.REFUTED, 1.5), make_outcome("b"), make_outcome("c", error="no module")]
+    outcomes = [
+        make_outcome("a", Verdict.REFUTED, 1.5),
+        make_outcome("b"),
+        make_outcome("c", error="no module"),
+    ]
     page = render_index(make_run(outcomes, [make_outcome("a"), make_outcome("b")]))
     assert page.count('<li class="refuted">') == 1
     assert page.count('class="chart bar"') == 2
@@ -40,7 +59,9 @@ def test_rows_pictures_and_changes(make_run, make_outcome):
 def test_what_weakens_a_reading_is_said(make_run, make_outcome):
     outcome = make_outcome("a", Verdict.REFUTED, 1.5)
     settings = {**outcome.result.settings, "suppress": ["drift"]}
-    page = render_index(make_run([replace(outcome, result=replace(outcome.result, settings=settings))]))
+    page = render_index(
+        make_run([replace(outcome, result=replace(outcome.result, settings=settings))])
+    )
     assert "With the drift check switched off." in page
 
 
@@ -52,11 +73,18 @@ def test_hostile_names_are_text(make_run, make_outcome):
 
 
 def test_claims_that_are_judged_together(make_run, make_outcome):
-    outcomes = [make_outcome("a", Verdict.REFUTED, 1.5), make_outcome("b"), make_outcome(EVIL, error=EVIL)]
+    outcomes = [
+        make_outcome("a", Verdict.REFUTED, 1.5),
+        make_outcome("b"),
+        make_outcome(EVIL, error=EVIL),
+    ]
     run = make_run(outcomes, terms=Terms(0.9, 2, 0))
     page = render_index(run)
     assert "Run 2: 1 refuted alone, 1 not refuted, 1 with an error" in page
-    assert "at least 90% no true claim of this family is called refuted over all nights; night 2" in page
+    assert (
+        "at least 90% no true claim of this family is called refuted over all nights; night 2"
+        in page
+    )
     assert "Refuted alone, which does not count: a." in page
     assert page.count("In the family: adjusted p ") == 3
     assert "<script" not in page

@@ -30,7 +30,9 @@ def test_an_error_is_bad_input_whatever_was_expected(make_outcome):
     assert (outcome.word, outcome.status(Verdict.REFUTED)) == ("error", 2)
 
 
-@pytest.mark.parametrize(("statuses", "over_all"), [([], 0), ([0, 0], 0), ([0, 3], 3), ([3, 1, 0], 1), ([1, 2, 3], 2)])
+@pytest.mark.parametrize(
+    ("statuses", "over_all"), [([], 0), ([0, 0], 0), ([0, 3], 3), ([3, 1, 0], 1), ([1, 2, 3], 2)]
+)
 def test_the_weightiest_status_wins(statuses, over_all):
     assert status_over_all(statuses) == over_all
 

@@ -10,7 +10,11 @@ from epsilometer.suites.workers import Job
 
 
 def ends(work, tasks, jobs=2):
-    return {each.number: (each.state, each.answer) for each in run_tasks(work, tasks, jobs) if each.state != "started"}
+    return {
+        each.number: (each.state, each.answer)
+        for each in run_tasks(work, tasks, jobs)
+        if each.state != "started"
+    }
 
 
 def test_answers_and_exceptions():
@@ -30,7 +34,10 @@ def test_a_death_costs_one_task():
 
 
 def test_a_signal_is_named():
-    assert ends(signal.raise_signal, [Job(6)])[0] == ("failed", "the process was ended by signal SIGABRT")
+    assert ends(signal.raise_signal, [Job(6)])[0] == (
+        "failed",
+        "the process was ended by signal SIGABRT",
+    )
 
 
 def test_a_hang_is_given_up():

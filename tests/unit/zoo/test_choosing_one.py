@@ -21,7 +21,9 @@ def assert_counts(hits, chances):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 9.0])
 def test_the_median_has_its_closed_truth(epsilon):
     between = -math.log(0.95 * math.exp(-epsilon) + 0.05)
-    assert zoo.joint_median(epsilon).truth() == pytest.approx(max(between, epsilon - between), abs=1e-12)
+    assert zoo.joint_median(epsilon).truth() == pytest.approx(
+        max(between, epsilon - between), abs=1e-12
+    )
 
 
 def test_the_median_of_five_values_follows_its_weights(rng):
@@ -38,7 +40,9 @@ def test_draws_of_the_median_have_the_law_of_its_entry(side, rng):
     entry = zoo.joint_median()
     outputs = entry.mechanism.function(entry.worst_pair.side(side), RUNS, rng)
     law = entry.pair_law
-    assert_counts(np.histogram(outputs, [0.0, 0.475, 0.525, 1.0])[0], law.right if side else law.left)
+    assert_counts(
+        np.histogram(outputs, [0.0, 0.475, 0.525, 1.0])[0], law.right if side else law.left
+    )
 
 
 @pytest.mark.parametrize("side", [0, 1])

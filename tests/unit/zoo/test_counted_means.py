@@ -18,7 +18,14 @@ from epsilometer.zoo.laws.counted_means import (
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9
-NAMES = ("dp_laplace", "dp_laplace_released", "nondp_laplace1", "nondp_laplace2", "nondp_gaussian1", "nondp_gaussian2")
+NAMES = (
+    "dp_laplace",
+    "dp_laplace_released",
+    "nondp_laplace1",
+    "nondp_laplace2",
+    "nondp_gaussian1",
+    "nondp_gaussian2",
+)
 
 
 def quad(function, pieces):
@@ -55,7 +62,9 @@ def test_the_density_with_gaussian_noise_is_an_integral(count, distance):
     assert gaussian_mean_density(np.array([distance]), count)[0] == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["dp_laplace", "dp_laplace_released", "nondp_laplace2", "nondp_gaussian2"])
+@pytest.mark.parametrize(
+    "name", ["dp_laplace", "dp_laplace_released", "nondp_laplace2", "nondp_gaussian2"]
+)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])
 def test_nothing_of_the_law_is_lost(name, epsilon):
     law = zoo.find(name, epsilon=epsilon).pair_law
@@ -80,7 +89,14 @@ def events_of(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["dp_laplace", "dp_laplace_released", "nondp_laplace1", "nondp_laplace2", "nondp_gaussian1", "nondp_gaussian2"],
+    [
+        "dp_laplace",
+        "dp_laplace_released",
+        "nondp_laplace1",
+        "nondp_laplace2",
+        "nondp_gaussian1",
+        "nondp_gaussian2",
+    ],
 )
 def test_events_have_their_exact_probabilities(name, rng):
     entry = zoo.find(name)
@@ -125,7 +141,9 @@ def test_gaussian_delta_over_a_noisy_count_is_an_integral(epsilon):
     """The positive part by SciPy on a fine grid of the same density, the raised counts by hand."""
     entry = zoo.nondp_gaussian2(epsilon)
     half = epsilon / 2
-    places = np.concatenate([-np.geomspace(1e-9, 1e12, 15_001)[::-1], [0.0], np.geomspace(1e-9, 1e12, 15_001)])
+    places = np.concatenate(
+        [-np.geomspace(1e-9, 1e12, 15_001)[::-1], [0.0], np.geomspace(1e-9, 1e12, 15_001)]
+    )
     grid = np.unique(np.concatenate([places, 1 + places]))
     p, q = gaussian_mean_density(grid - 1, half), gaussian_mean_density(grid, 2 * half)
     drowned = math.exp(-half) / 2 - math.exp(epsilon) * math.exp(-2 * half) / 2
@@ -142,7 +160,9 @@ def test_gaussian_delta_over_a_noisy_count_is_an_integral(epsilon):
 def test_unequal_laplace_renyi_is_an_integral(order, shift):
     law = UnequalLaplaceLaw(shift, (2.0, 1.0))
     p, q = stats.laplace(0.0, 2.0).logpdf, stats.laplace(shift, 1.0).logpdf
-    assert law.renyi(order) == pytest.approx(renyi_by_quad(p, q, order, {-700, -30, 0, shift, 30, 700}), abs=1e-7)
+    assert law.renyi(order) == pytest.approx(
+        renyi_by_quad(p, q, order, {-700, -30, 0, shift, 30, 700}), abs=1e-7
+    )
     assert law.renyi(2.0) == math.inf
 
 
@@ -150,7 +170,9 @@ def test_unequal_laplace_renyi_is_an_integral(order, shift):
 def test_unequal_gaussian_renyi_is_an_integral(order):
     law = UnequalGaussianLaw(1.0, (2.0, 1.0))
     p, q = stats.norm(0.0, 2.0).logpdf, stats.norm(1.0, 1.0).logpdf
-    assert law.renyi(order) == pytest.approx(renyi_by_quad(p, q, order, {-60, -8, 0, 1, 8, 60}), abs=1e-7)
+    assert law.renyi(order) == pytest.approx(
+        renyi_by_quad(p, q, order, {-60, -8, 0, 1, 8, 60}), abs=1e-7
+    )
     assert law.renyi(1.5) == math.inf
     assert UnequalGaussianLaw(1.0, (1.5, 1.0)).renyi(1.5) < math.inf
 
@@ -162,7 +184,9 @@ def renyi_by_quad(p, q, order, pieces):
 def one_way(p, q, order, pieces):
     if order == 1.0:
         return quad(lambda t: math.exp(p(t)) * (p(t) - q(t)), pieces)
-    return math.log(quad(lambda t: math.exp(order * p(t) + (1 - order) * q(t)), pieces)) / (order - 1)
+    return math.log(quad(lambda t: math.exp(order * p(t) + (1 - order) * q(t)), pieces)) / (
+        order - 1
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])
@@ -178,7 +202,9 @@ def one_way(p, q, order, pieces):
 def test_unequal_deltas_are_integrals(law, densities, epsilon):
     grid = np.linspace(-90, 90, 1_800_001)
     p, q = (density(grid) for density in densities)
-    excess = [np.trapezoid(np.maximum(a - math.exp(epsilon) * b, 0), grid) for a, b in ((p, q), (q, p))]
+    excess = [
+        np.trapezoid(np.maximum(a - math.exp(epsilon) * b, 0), grid) for a, b in ((p, q), (q, p))
+    ]
     assert law.delta(epsilon) == pytest.approx(max(excess), abs=2e-6)
 
 
@@ -192,7 +218,8 @@ def test_an_output_of_a_count_that_is_raised_still_reveals_the_sum():
     """Noise 2e12 about 0 against the same noise about 1e12: below 0 all of epsilon, on e^(-1/2)/4 of the draws."""
     entry, n = zoo.dp_laplace(1.0), 40_000
     left, right = (
-        entry.mechanism.function(entry.worst_pair.side(side), n, np.random.default_rng([7, side])) < -1e9
+        entry.mechanism.function(entry.worst_pair.side(side), n, np.random.default_rng([7, side]))
+        < -1e9
         for side in (0, 1)
     )
     p, q = math.exp(-0.5) / 4, math.exp(-1.5) / 4

@@ -13,8 +13,20 @@ from epsilometer.zoo.sniper import SNIPER_NAMES
 
 CASES = [(name, {}) for name in zoo.names()]
 # Calibrated by the size of their noise, or as published.
-BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd", "sniper"}
-CASES += [(name, {"epsilon": epsilon}) for name in zoo.names() for epsilon in (0.1, 0.7, 3.0) if name not in BY_NOISE]
+BY_NOISE = {
+    "gaussian",
+    "gaussian_sum",
+    "subsampled_gaussian",
+    "noisy_gradient_descent",
+    "scaled_gd",
+    "sniper",
+}
+CASES += [
+    (name, {"epsilon": epsilon})
+    for name in zoo.names()
+    for epsilon in (0.1, 0.7, 3.0)
+    if name not in BY_NOISE
+]
 COUNTED_MEANS = (
     "dp_laplace",
     "dp_laplace_released",
@@ -161,7 +173,10 @@ def test_draws_are_reproducible_and_survive_pickling(name, parameters):
 def test_outputs_can_be_read(name, parameters):
     entry = zoo.find(name, **parameters)
     for side in (0, 1):
-        assert len(entry.mechanism.sample(entry.worst_pair.side(side), 50, np.random.default_rng(2))) == 50
+        assert (
+            len(entry.mechanism.sample(entry.worst_pair.side(side), 50, np.random.default_rng(2)))
+            == 50
+        )
 
 
 @pytest.mark.parametrize("name", list(SHAPES))
@@ -222,7 +237,9 @@ def test_a_value_is_missing_exactly_where_there_is_no_answer():
 
 def test_the_mean_clips_its_values():
     noisy_mean = zoo.dp_mean(epsilon=50.0, size=3).mechanism.function
-    first, second = (noisy_mean(values, 9, np.random.default_rng(3)) for values in ([0, 1, 1], [-9.0, 1.0, 44.0]))
+    first, second = (
+        noisy_mean(values, 9, np.random.default_rng(3)) for values in ([0, 1, 1], [-9.0, 1.0, 44.0])
+    )
     np.testing.assert_array_equal(first, second)
 
 
@@ -240,5 +257,10 @@ def test_what_truth_needs_is_told():
 
 def test_truth_takes_the_claims_own_parameters():
     entry = zoo.gaussian(epsilon=1.0, delta=1e-5)
-    assert entry.truth() == entry.truth(ApproxDP) == entry.truth(ApproxDP, delta=1e-5) == pytest.approx(1.0, abs=1e-9)
+    assert (
+        entry.truth()
+        == entry.truth(ApproxDP)
+        == entry.truth(ApproxDP, delta=1e-5)
+        == pytest.approx(1.0, abs=1e-9)
+    )
     assert zoo.gaussian(sigma=2.0).truth(GaussianDP) == 0.5

@@ -20,7 +20,9 @@ from epsilometer.zoo.laws.exact import (
 def quad_laplace(shift, integrand):
     p, q = stats.laplace(0).pdf, stats.laplace(shift).pdf
     pieces = [(-60, 0), (0, shift / 2), (shift / 2, shift), (shift, 60)]
-    return sum(integrate.quad(lambda t: integrand(p(t), q(t)), *piece, epsabs=1e-13)[0] for piece in pieces)
+    return sum(
+        integrate.quad(lambda t: integrand(p(t), q(t)), *piece, epsabs=1e-13)[0] for piece in pieces
+    )
 
 
 @pytest.mark.parametrize("shift", [0.3, 1.0, 2.5])
@@ -63,7 +65,11 @@ def test_laplace_beyond_its_epsilon_has_no_delta():
 
 
 def test_epsilon_inverts_delta():
-    for law in (laplace_law(2.0), GaussianLaw(1.0), discrete_law(np.array([0.7, 0.3]), np.array([0.2, 0.8]))):
+    for law in (
+        laplace_law(2.0),
+        GaussianLaw(1.0),
+        discrete_law(np.array([0.7, 0.3]), np.array([0.2, 0.8])),
+    ):
         for delta in (1e-5, 0.01, 0.1):
             assert law.delta(law.epsilon(delta)) == pytest.approx(delta, rel=1e-9)
 
@@ -118,7 +124,9 @@ def test_mu_of_laplace_is_the_greatest_distance_along_its_trade_off_curve():
 def test_rho_is_the_greatest_divergence_per_order():
     law = discrete_law(np.array([0.2, 0.8]), np.array([0.1, 0.9]))
     orders = np.geomspace(1.0001, 1000, 20_000)
-    assert law.rho() == pytest.approx(max(law.renyi(float(order)) / order for order in orders), abs=1e-5)
+    assert law.rho() == pytest.approx(
+        max(law.renyi(float(order)) / order for order in orders), abs=1e-5
+    )
 
 
 def test_cells_with_noise_agree_with_their_density():

@@ -21,8 +21,13 @@ def assert_counts(hits, probabilities, runs=RUNS):
     """Every number of hits is plausible for its probability, by exact binomial tails."""
     share = FALSE_ALARM / (2 * len(hits))
     for count, probability in zip(hits, probabilities, strict=True):
-        low, high = stats.binom.cdf(count, runs, probability), stats.binom.sf(count - 1, runs, probability)
-        assert min(low, high) >= share, f"{count}/{runs} hits, exact {probability:.6g}: chance {min(low, high):.1e}"
+        low, high = (
+            stats.binom.cdf(count, runs, probability),
+            stats.binom.sf(count - 1, runs, probability),
+        )
+        assert min(low, high) >= share, (
+            f"{count}/{runs} hits, exact {probability:.6g}: chance {min(low, high):.1e}"
+        )
 
 
 def assert_truths(entry, p, q):
@@ -31,7 +36,9 @@ def assert_truths(entry, p, q):
     assert p.sum() == pytest.approx(1.0) == q.sum()
     assert entry.truth(PureDP) == pytest.approx(np.abs(np.log(p / q)).max(), abs=1e-9)
     for order in (1.5, 2.0, 7.0):
-        exact = max(math.log((a**order * b ** (1 - order)).sum()) / (order - 1) for a, b in ((p, q), (q, p)))
+        exact = max(
+            math.log((a**order * b ** (1 - order)).sum()) / (order - 1) for a, b in ((p, q), (q, p))
+        )
         assert entry.truth(RenyiDP, order=order) == pytest.approx(exact, abs=1e-9)
     exact = max(np.maximum(0, a - math.exp(0.3) * b).sum() for a, b in ((p, q), (q, p)))
     assert entry.truth(ApproxDP, epsilon=0.3) == pytest.approx(exact, abs=1e-9)
@@ -43,13 +50,17 @@ TRUNCATED = [zoo.truncated_laplace, zoo.truncated_gaussian]
 
 
 @pytest.mark.parametrize("make", TRUNCATED)
-@pytest.mark.parametrize(("epsilon", "low", "high"), [(1.0, 0.0, 1.0), (0.1, -3.0, 1.0), (3.0, 0.0, 0.5)])
+@pytest.mark.parametrize(
+    ("epsilon", "low", "high"), [(1.0, 0.0, 1.0), (0.1, -3.0, 1.0), (3.0, 0.0, 0.5)]
+)
 def test_truncated_densities_integrate_to_one_and_have_their_truths(make, epsilon, low, high):
     entry = make(epsilon, low, high)
     density = entry.mechanism.function.density
     p, q = (lambda t, end=end: float(density(end, np.array(t))) for end in (low, high))
     for centre in (low, 0.3 * low + 0.7 * high, high):
-        total = integrate.quad(lambda t, x=centre: float(density(x, np.array(t))), low, high, points=[centre])[0]
+        total = integrate.quad(
+            lambda t, x=centre: float(density(x, np.array(t))), low, high, points=[centre]
+        )[0]
         assert total == pytest.approx(1.0, abs=1e-9)
     assert entry.truth() == pytest.approx(epsilon, abs=1e-9) == math.log(p(low) / q(low))
     exact = math.log(integrate.quad(lambda t: p(t) ** 3 / q(t) ** 2, low, high)[0]) / 2
@@ -89,7 +100,12 @@ def test_truncated_draws_have_their_law(make, centre, rng):
     noise = entry.mechanism.function
     edges = np.linspace(0, 1, 9)
     exact = [
-        integrate.quad(lambda t: float(noise.density(centre, np.array(t))), a, b, points=[min(max(centre, a), b)])[0]
+        integrate.quad(
+            lambda t: float(noise.density(centre, np.array(t))),
+            a,
+            b,
+            points=[min(max(centre, a), b)],
+        )[0]
         for a, b in itertools.pairwise(edges)
     ]
     outputs = noise(centre, RUNS, rng)
@@ -114,7 +130,9 @@ def unary_table(mechanism, category):
         mechanism.keywords["true_one"] if i == category else mechanism.keywords["false_one"]
         for i in range(mechanism.keywords["categories"])
     ]
-    return [math.prod(c if bit else 1 - c for bit, c in zip(row, chances, strict=True)) for row in rows], rows
+    return [
+        math.prod(c if bit else 1 - c for bit, c in zip(row, chances, strict=True)) for row in rows
+    ], rows
 
 
 @pytest.mark.parametrize("make", [zoo.sue, zoo.oue])
@@ -150,14 +168,19 @@ def test_hadamard_response_by_the_matrix(categories, epsilon, rng):
     entry = zoo.hadamard_response(epsilon, categories)
     mechanism = entry.mechanism.function
     assert mechanism.keywords["size"] > categories
-    assert_truths(entry, *(hadamard_table(epsilon, mechanism.keywords["size"], category) for category in (0, 1)))
+    assert_truths(
+        entry,
+        *(hadamard_table(epsilon, mechanism.keywords["size"], category) for category in (0, 1)),
+    )
     last = categories - 1
     hits = np.bincount(mechanism(last, RUNS, rng), minlength=mechanism.keywords["size"])
     assert_counts(hits, hadamard_table(epsilon, mechanism.keywords["size"], last))
 
 
 def subset_table(mechanism, epsilon, category):
-    sets = list(itertools.combinations(range(mechanism.keywords["categories"]), mechanism.keywords["size"]))
+    sets = list(
+        itertools.combinations(range(mechanism.keywords["categories"]), mechanism.keywords["size"])
+    )
     weights = np.array([math.exp(epsilon) if category in members else 1.0 for members in sets])
     return weights / weights.sum(), sets
 
@@ -208,10 +231,14 @@ def test_rappor_by_enumeration(epsilon, hashes, reports):
     else:
         entry = zoo.rappor_longitudinal(epsilon, hashes=hashes, reports=reports)
     mechanism, pair = entry.mechanism.function, entry.worst_pair
-    places = [sorted(bloom_bits(value, mechanism.bits, hashes)) for value in (pair.left, pair.right)]
+    places = [
+        sorted(bloom_bits(value, mechanism.bits, hashes)) for value in (pair.left, pair.right)
+    ]
     assert len({*places[0], *places[1]}) == 2 * hashes
     both = sorted(places[0] + places[1])
-    assert_truths(entry, *(rappor_table(mechanism, value, both) for value in (pair.left, pair.right)))
+    assert_truths(
+        entry, *(rappor_table(mechanism, value, both) for value in (pair.left, pair.right))
+    )
 
 
 def test_rappor_matches_the_published_formulas():
@@ -225,21 +252,31 @@ def test_rappor_matches_the_published_formulas():
 
 
 def test_more_reports_come_near_the_permanent_level():
-    truths = [zoo.rappor_longitudinal(2.0, reports=reports).truth() for reports in (2, 10, 100, 1000)]
+    truths = [
+        zoo.rappor_longitudinal(2.0, reports=reports).truth() for reports in (2, 10, 100, 1000)
+    ]
     assert truths == sorted(truths)
     assert truths[0] > 1.0
     assert truths[-1] == pytest.approx(2.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("entry", [zoo.rappor(2.0), zoo.rappor_longitudinal(2.0, reports=3)], ids=lambda e: e.name)
+@pytest.mark.parametrize(
+    "entry", [zoo.rappor(2.0), zoo.rappor_longitudinal(2.0, reports=3)], ids=lambda e: e.name
+)
 def test_rappor_draws_have_their_law(entry, rng):
     mechanism, value = entry.mechanism.function, entry.worst_pair.left
     first = min(bloom_bits(value, mechanism.bits, mechanism.hashes))
-    other = next(i for i in range(mechanism.bits) if i not in bloom_bits(value, mechanism.bits, mechanism.hashes))
+    other = next(
+        i
+        for i in range(mechanism.bits)
+        if i not in bloom_bits(value, mechanism.bits, mechanism.hashes)
+    )
     outputs = mechanism(value, RUNS, rng).astype(int)
     base = mechanism.reports + 1
     codes = outputs[:, first] * base + outputs[:, other]
-    assert_counts(np.bincount(codes, minlength=base**2), rappor_table(mechanism, value, [first, other]))
+    assert_counts(
+        np.bincount(codes, minlength=base**2), rappor_table(mechanism, value, [first, other])
+    )
 
 
 @pytest.mark.parametrize(
@@ -262,7 +299,12 @@ def test_the_law_of_local_hashing_is_that_of_its_draws(make):
     for side, law in ((0, entry.pair_law.left), (1, entry.pair_law.right)):
         reports = entry.mechanism.function(side, n, np.random.default_rng(side))
         seen = [tuple(features(report).values()) for report in reports]
-        counts = np.array([seen.count(each) for each in ((True, True), (True, False), (False, True), (False, False))])
+        counts = np.array(
+            [
+                seen.count(each)
+                for each in ((True, True), (True, False), (False, True), (False, False))
+            ]
+        )
         # Six standard errors of each cell.
         assert np.all(np.abs(counts - n * law) < 6 * np.sqrt(n * law) + 1)
     assert entry.truth() == pytest.approx(1.5)

@@ -10,7 +10,9 @@ from epsilometer.zoo.laws.numerics import Panels, laplace_below, laplace_density
 
 def test_panels_integrate_a_density_with_a_kink_to_one():
     panels = Panels.between([0.0], scale=2.0, reach=90.0)
-    assert (laplace_density(panels.nodes, 2.0) * panels.weights).sum() == pytest.approx(1.0, abs=1e-14)
+    assert (laplace_density(panels.nodes, 2.0) * panels.weights).sum() == pytest.approx(
+        1.0, abs=1e-14
+    )
 
 
 def test_breakpoints_are_edges_and_nodes_lie_between():

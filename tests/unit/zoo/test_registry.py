@@ -19,7 +19,14 @@ EXPECTED = {
     "joint_median noisy_max sniper blh olh",
 }
 # Calibrated by the size of their noise, or as published.
-BY_NOISE = {"gaussian", "gaussian_sum", "subsampled_gaussian", "noisy_gradient_descent", "scaled_gd", "sniper"}
+BY_NOISE = {
+    "gaussian",
+    "gaussian_sum",
+    "subsampled_gaussian",
+    "noisy_gradient_descent",
+    "scaled_gd",
+    "sniper",
+}
 
 
 def test_names_are_the_public_functions():
@@ -38,9 +45,15 @@ def test_find_gives_what_the_function_gives(name):
 
 
 def test_numbers_may_be_text():
-    assert zoo.find("svt4", epsilon=".7", cutoff="2").parameters == zoo.svt4(epsilon=0.7, cutoff=2).parameters
+    assert (
+        zoo.find("svt4", epsilon=".7", cutoff="2").parameters
+        == zoo.svt4(epsilon=0.7, cutoff=2).parameters
+    )
     assert zoo.find("report_noisy_max", output="value").parameters["output"] == "value"
-    assert zoo.find("gaussian", epsilon="1", delta="1e-5").claim == zoo.gaussian(epsilon=1.0, delta=1e-5).claim
+    assert (
+        zoo.find("gaussian", epsilon="1", delta="1e-5").claim
+        == zoo.gaussian(epsilon=1.0, delta=1e-5).claim
+    )
 
 
 def test_an_unknown_name_tells_close_matches_and_all_names():
@@ -55,12 +68,16 @@ def test_an_unknown_name_without_close_matches_is_told_too():
 
 
 def test_an_unknown_parameter_tells_the_known_ones():
-    with pytest.raises(InputError, match="svt5 has no parameter 'sigma'; it has epsilon, cutoff, threshold"):
+    with pytest.raises(
+        InputError, match="svt5 has no parameter 'sigma'; it has epsilon, cutoff, threshold"
+    ):
         zoo.find("svt5", sigma=1)
 
 
 @pytest.mark.parametrize("name", [name for name in zoo.names() if name not in BY_NOISE])
-@pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, 1e9, "nan", "much", True, None, [1.0]])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1.0, math.nan, math.inf, 1e9, "nan", "much", True, None, [1.0]]
+)
 def test_a_senseless_epsilon_is_an_input_error(name, epsilon):
     with pytest.raises(InputError, match="epsilon"):
         zoo.find(name, epsilon=epsilon)

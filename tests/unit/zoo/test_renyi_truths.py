@@ -24,7 +24,9 @@ FIGURES = {
 @pytest.mark.parametrize("name", list(FIGURES))
 def test_six_digits_of_the_papers_divergences(name):
     entry, figures = FIGURES[name]
-    assert [entry.truth(RenyiDP, order=order) for order in ORDERS] == pytest.approx(figures, abs=6e-7)
+    assert [entry.truth(RenyiDP, order=order) for order in ORDERS] == pytest.approx(
+        figures, abs=6e-7
+    )
 
 
 def test_the_shuffled_divergence_from_left_to_right_is_the_published_sum():
@@ -36,7 +38,10 @@ def test_the_shuffled_divergence_from_left_to_right_is_the_published_sum():
     weights = stats.binom.pmf(z, users, share)
     slope = (math.exp(2 * epsilon) - 1) / (users * math.exp(epsilon))
     for order, figure in zip(ORDERS, (0.239396, 0.437170, 0.530391), strict=True):
-        terms = [math.comb(order, i) * slope**i * float(weights @ (z - users * share) ** i) for i in range(order + 1)]
+        terms = [
+            math.comb(order, i) * slope**i * float(weights @ (z - users * share) ** i)
+            for i in range(order + 1)
+        ]
         exact = math.log(math.fsum(terms)) / (order - 1)
         ours = math.log(float((law.left**order * law.right ** (1.0 - order)).sum())) / (order - 1)
         assert ours == pytest.approx(exact, rel=1e-10)
@@ -45,7 +50,10 @@ def test_the_shuffled_divergence_from_left_to_right_is_the_published_sum():
 
 
 def test_vectors_and_counts_have_the_same_law():
-    rows = [zoo.shuffled_responses(0.7, users=4, output=output).pair_law for output in ("vector", "counts")]
+    rows = [
+        zoo.shuffled_responses(0.7, users=4, output=output).pair_law
+        for output in ("vector", "counts")
+    ]
     np.testing.assert_array_equal(rows[0].left, rows[1].left)
 
 
@@ -69,7 +77,8 @@ def test_the_subsampled_gaussian_is_an_integral(sigma, rate, order):
     assert entry.truth() == pytest.approx(expected, rel=1e-7)
     grid = np.linspace(-14 * sigma, 15 * sigma + 1, 400_001)
     excess = max(
-        float(np.maximum(a(grid) - math.exp(0.3) * b(grid), 0).sum() * (grid[1] - grid[0])) for a, b in ((p, q), (q, p))
+        float(np.maximum(a(grid) - math.exp(0.3) * b(grid), 0).sum() * (grid[1] - grid[0]))
+        for a, b in ((p, q), (q, p))
     )
     assert entry.truth(ApproxDP, epsilon=0.3) == pytest.approx(excess, abs=1e-6)
 
@@ -80,7 +89,9 @@ def test_what_no_subsampling_hides():
     assert entry.truth(ZCDP) == 0.125
     assert entry.truth(RenyiDP, order=400.0) / 400 == pytest.approx(0.125, rel=0.02)
     assert entry.truth(PureDP) == math.inf
-    assert entry.truth(RenyiDP, order=1.0 + 1e-7) == pytest.approx(entry.pair_law.renyi(1.0), rel=1e-4)
+    assert entry.truth(RenyiDP, order=1.0 + 1e-7) == pytest.approx(
+        entry.pair_law.renyi(1.0), rel=1e-4
+    )
 
 
 def test_subsampling_shrinks_epsilon():
@@ -116,15 +127,35 @@ LIE = 1 / (1 + math.e)
 EVENTS = {
     "laplace": (zoo.laplace_sum(), below(0), 0.5 / math.e, 0.5),
     "gaussian": (zoo.gaussian_sum(), below(0), NORMAL(-1), 0.5),
-    "subsampled laplace": (zoo.subsampled_laplace(rate=0.3), below(0), 0.7 * 0.5 + 0.3 * 0.5 / math.e, 0.5),
-    "subsampled gaussian": (zoo.subsampled_gaussian(rate=0.3), below(0), 0.7 * 0.5 + 0.3 * NORMAL(-1), 0.5),
-    "responses": (zoo.randomized_responses(), lambda x: x[:, 0] & ~x[:, 9], (1 - LIE) ** 2, LIE * (1 - LIE)),
+    "subsampled laplace": (
+        zoo.subsampled_laplace(rate=0.3),
+        below(0),
+        0.7 * 0.5 + 0.3 * 0.5 / math.e,
+        0.5,
+    ),
+    "subsampled gaussian": (
+        zoo.subsampled_gaussian(rate=0.3),
+        below(0),
+        0.7 * 0.5 + 0.3 * NORMAL(-1),
+        0.5,
+    ),
+    "responses": (
+        zoo.randomized_responses(),
+        lambda x: x[:, 0] & ~x[:, 9],
+        (1 - LIE) ** 2,
+        LIE * (1 - LIE),
+    ),
     "shuffled": (
         zoo.shuffled_responses(users=2),
         lambda x: x[:, 0] & ~x[:, 1],
         *[((1 - LIE) ** 2 + LIE**2) / 2, LIE * (1 - LIE)],
     ),
-    "counts": (zoo.shuffled_responses(users=2, output="counts"), lambda x: x == 2, LIE * (1 - LIE), LIE**2),
+    "counts": (
+        zoo.shuffled_responses(users=2, output="counts"),
+        lambda x: x == 2,
+        LIE * (1 - LIE),
+        LIE**2,
+    ),
     "descent": (DESCENT, below(0), NORMAL(-0.1 * (1 - CONTRACTION) / SPREAD), 0.5),
     "scaled": (zoo.scaled_gd(scale=0.5), below(0), NORMAL(2.0), 0.5),
 }
@@ -134,5 +165,9 @@ EVENTS = {
 def test_draws_have_their_exact_law(case, rng):
     entry, event, *exact = EVENTS[case]
     for side in (0, 1):
-        hits = int(np.count_nonzero(event(entry.mechanism.function(entry.worst_pair.side(side), RUNS, rng))))
+        hits = int(
+            np.count_nonzero(
+                event(entry.mechanism.function(entry.worst_pair.side(side), RUNS, rng))
+            )
+        )
         assert probability_of(hits, exact[side]) >= 1e-9 / 40

@@ -35,7 +35,12 @@ STRONGEST = {
     "NumericalSVT": (0.026575, 0.0249539),
 }
 # The greatest losses as published, where finite and seen on the same pair.
-TRUTHS = {"TruncatedGeometricMechanism": 0.12, "ReportNoisyMax3": 0.25, "Rappor": 0.3, "OneTimeRappor": 0.6}
+TRUTHS = {
+    "TruncatedGeometricMechanism": 0.12,
+    "ReportNoisyMax3": 0.25,
+    "Rappor": 0.3,
+    "OneTimeRappor": 0.6,
+}
 N_DRAWS = 20_000
 
 
@@ -97,7 +102,9 @@ def sparse_ratios(answers, values, scales, queries, compared):
                 total[above] -= (np.abs(value - query) / query_scale)[above, None]
                 total[above] += np.where(grid + 1.0 <= value[above, None], 0.0, -np.inf)
             else:
-                total[above] += np.log1p(-below) - (np.abs(value - query) / value_scale)[above, None]
+                total[above] += (
+                    np.log1p(-below) - (np.abs(value - query) / value_scale)[above, None]
+                )
         logs.append(np.logaddexp.reduce(total, axis=1))
     return logs[0] - logs[1]
 
@@ -107,7 +114,9 @@ def svt34_ratios(draws, pair):
     marks = np.select([values == -1000.0, values == -2000.0], [0.0, np.nan], 1.0)
     first = sparse_ratios(marks, values, (20.0, 40.0, 0.0), pair, compared=True)
     plain = np.where(answers < 0, np.nan, answers)
-    return first + sparse_ratios(plain, np.zeros_like(plain), (40.0, 1 / 0.075, math.inf), pair, compared=False)
+    return first + sparse_ratios(
+        plain, np.zeros_like(plain), (40.0, 1 / 0.075, math.inf), pair, compared=False
+    )
 
 
 def numerical_svt_ratios(draws, pair):
@@ -116,7 +125,9 @@ def numerical_svt_ratios(draws, pair):
 
 
 def prefix_ratios(draws, pair):
-    return laplace_ratios(np.diff(draws, axis=1, prepend=0.0), *map(np.array, pair), 10.0).sum(axis=1)
+    return laplace_ratios(np.diff(draws, axis=1, prepend=0.0), *map(np.array, pair), 10.0).sum(
+        axis=1
+    )
 
 
 def parallel_ratios(draws, pair):
@@ -142,13 +153,20 @@ def test_laws_of_several_numbers_agree_with_likelihood_ratios_of_draws(name, rat
         found = ratios(entry.mechanism.function(pair[side], n, rng), pair)
         for level in np.quantile(losses, np.linspace(0.1, 0.9, 9)):
             share, spread = float((found > level).mean()), 6.5 * math.sqrt(0.25 / n)
-            assert cells[losses > level + slack].sum() - spread <= share <= cells[losses > level - slack].sum() + spread
+            assert (
+                cells[losses > level + slack].sum() - spread
+                <= share
+                <= cells[losses > level - slack].sum() + spread
+            )
 
 
 def test_independent_outputs_multiply():
     one = discrete_law(np.array([0.7, 0.3]), np.array([0.4, 0.6]))
     cells = list(itertools.product(range(2), repeat=3))
-    sides = [np.array([math.prod(side[i] for i in cell) for cell in cells]) for side in (one.left, one.right)]
+    sides = [
+        np.array([math.prod(side[i] for i in cell) for cell in cells])
+        for side in (one.left, one.right)
+    ]
     expected, found = discrete_law(*sides), independent_law([one] * 3)
     for epsilon in (0.0, 0.3, 1.0):
         assert found.delta(epsilon) == pytest.approx(expected.delta(epsilon), abs=1e-12)

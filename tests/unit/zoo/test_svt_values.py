@@ -9,7 +9,12 @@ from scipy import stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, RenyiDP
-from epsilometer.zoo.laws.sparse_vector import ComparedValuesLaw, Scheme, answer_probabilities, compared_value_law
+from epsilometer.zoo.laws.sparse_vector import (
+    ComparedValuesLaw,
+    Scheme,
+    answer_probabilities,
+    compared_value_law,
+)
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9
@@ -17,7 +22,10 @@ FALSE_ALARM = 1e-9
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_one_value_has_the_law_of_the_other_computation(epsilon):
-    scheme, (left, right) = Scheme(2 / epsilon, 2 / epsilon, 1), ([0.0] * 4 + [1.0], [1.0] * 4 + [0.0])
+    scheme, (left, right) = (
+        Scheme(2 / epsilon, 2 / epsilon, 1),
+        ([0.0] * 4 + [1.0], [1.0] * 4 + [0.0]),
+    )
     law, twin = ComparedValuesLaw.on(scheme, left, right), compared_value_law(scheme, left, right)
     assert law.pure_epsilon() == pytest.approx(twin.pure_epsilon(), abs=1e-9)
     for order in (1.5, 2.0, 20.0):
@@ -48,7 +56,10 @@ def test_no_values_exceed_the_truth_of_two():
     losses = []
     for answers in ((0, 0, 0), (0, 0, 1), (0, 1, 1), (1, 0, 1), (1, 1)):
         for values in itertools.product(grid, repeat=sum(answers)):
-            sides = [density(scheme, queries[: len(answers)], answers, values) for queries in (left, right)]
+            sides = [
+                density(scheme, queries[: len(answers)], answers, values)
+                for queries in (left, right)
+            ]
             if min(sides) > 1e-12:
                 losses.append(abs(math.log(sides[0] / sides[1])))
     assert truth - 0.02 < max(losses) <= truth + 1e-3
@@ -67,11 +78,18 @@ def test_ten_queries_bound_the_loss():
 @pytest.mark.parametrize("side", [0, 1])
 def test_draws_have_the_law_of_the_answers(side, rng):
     entry = zoo.svt3(cutoff=2)
-    table = answer_probabilities(entry.mechanism.function.keywords["scheme"], entry.worst_pair.side(side))
+    table = answer_probabilities(
+        entry.mechanism.function.keywords["scheme"], entry.worst_pair.side(side)
+    )
     outputs = entry.mechanism.function(entry.worst_pair.side(side), RUNS, rng)
     counts = dict.fromkeys(table, 0)
     for row in outputs.tolist():
         counts[tuple(int(value > -math.inf) for value in row if not math.isnan(value))] += 1
     for answers, chance in table.items():
-        tails = stats.binom.cdf(counts[answers], RUNS, chance), stats.binom.sf(counts[answers] - 1, RUNS, chance)
-        assert min(tails) >= FALSE_ALARM / (4 * len(table)), f"{answers}: {counts[answers]}/{RUNS}, exact {chance:.6g}"
+        tails = (
+            stats.binom.cdf(counts[answers], RUNS, chance),
+            stats.binom.sf(counts[answers] - 1, RUNS, chance),
+        )
+        assert min(tails) >= FALSE_ALARM / (4 * len(table)), (
+            f"{answers}: {counts[answers]}/{RUNS}, exact {chance:.6g}"
+        )

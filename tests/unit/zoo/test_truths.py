@@ -52,7 +52,9 @@ def test_exponential_truths_are_integrals():
     rate = entry.mechanism.function.keywords["rate"]
     p, q = exponential_density(rate, 1.0), exponential_density(rate, 2.0)
     pieces = (0, 1, 2, 30)
-    assert entry.truth(RenyiDP, order=3.0) == pytest.approx(renyi_by_quad(p, q, 3.0, pieces), abs=1e-8)
+    assert entry.truth(RenyiDP, order=3.0) == pytest.approx(
+        renyi_by_quad(p, q, 3.0, pieces), abs=1e-8
+    )
     crossing = 1 + (1.5 - 1.0) / (2 * rate)  # the log ratio falls from 1.5 with slope 2 * rate
     exact = quad(lambda t: p(t) - math.e * q(t), (0, 1, crossing))
     assert entry.truth(ApproxDP, epsilon=1.0) == pytest.approx(exact, abs=1e-6)
@@ -69,7 +71,9 @@ def test_noisy_max_value_truths_are_integrals(epsilon):
     p, q = max_density(3, 3 / epsilon, 0.0), max_density(3, 3 / epsilon, 1.0)
     assert entry.truth() == pytest.approx(epsilon, abs=1e-9) == math.log(p(-1.0) / q(-1.0))
     pieces = (-40, 0, 1, 80)
-    assert entry.truth(RenyiDP, order=2.0) == pytest.approx(renyi_by_quad(p, q, 2.0, pieces), abs=1e-7)
+    assert entry.truth(RenyiDP, order=2.0) == pytest.approx(
+        renyi_by_quad(p, q, 2.0, pieces), abs=1e-7
+    )
 
 
 def test_released_maximum_breaks_report_noisy_max():
@@ -87,12 +91,16 @@ def winning_chance(noise, scale, queries, winner):
     laws = [noise(query, scale) for query in queries]
 
     def density(t):
-        return laws[winner].pdf(t) * math.prod(law.cdf(t) for i, law in enumerate(laws) if i != winner)
+        return laws[winner].pdf(t) * math.prod(
+            law.cdf(t) for i, law in enumerate(laws) if i != winner
+        )
 
     return quad(density, {-40 * scale, *queries, 40 * scale})
 
 
-@pytest.mark.parametrize(("noise", "law"), [("laplace", stats.laplace), ("exponential", stats.expon)])
+@pytest.mark.parametrize(
+    ("noise", "law"), [("laplace", stats.laplace), ("exponential", stats.expon)]
+)
 @pytest.mark.parametrize("epsilon", [0.7, 1.5])
 def test_report_noisy_max_truth_is_an_integral(noise, law, epsilon):
     entry = zoo.report_noisy_max(epsilon, noise=noise)
@@ -117,8 +125,13 @@ def answer_chance(scheme, queries, answers):
     threshold_noise = stats.laplace(0, scheme.threshold_scale)
 
     def density(rho):
-        below = [stats.laplace.cdf(scheme.threshold + rho - query, 0, scheme.query_scale) for query in queries]
-        chances = [1 - chance if answer else chance for chance, answer in zip(below, answers, strict=False)]
+        below = [
+            stats.laplace.cdf(scheme.threshold + rho - query, 0, scheme.query_scale)
+            for query in queries
+        ]
+        chances = [
+            1 - chance if answer else chance for chance, answer in zip(below, answers, strict=False)
+        ]
         return threshold_noise.pdf(rho) * math.prod(chances)
 
     kinks = {0.0, *(query - scheme.threshold for query in queries)}
@@ -126,7 +139,8 @@ def answer_chance(scheme, queries, answers):
 
 
 @pytest.mark.parametrize(
-    "scheme", [Scheme(2 / 0.7, 4 / 0.7, 1), Scheme(4.0, 4 / 3, 2), Scheme(2.0, 2.0, None, threshold=0.3)]
+    "scheme",
+    [Scheme(2 / 0.7, 4 / 0.7, 1), Scheme(4.0, 4 / 3, 2), Scheme(2.0, 2.0, None, threshold=0.3)],
 )
 def test_answer_probabilities_are_integrals(scheme):
     queries = [2.0, 0.0, 1.0]
@@ -143,9 +157,13 @@ def test_a_threshold_that_is_noised_anew_makes_the_rounds_independent():
     table = answer_probabilities(scheme, queries)
     assert sum(table.values()) == pytest.approx(1.0, abs=1e-12)
     first = answer_chance(Scheme(2.0, 3.0, 1), queries, (0, 1))
-    assert table[(0, 1, 1)] == pytest.approx(first * answer_chance(later, queries[2:], (1,)), abs=1e-9)
+    assert table[(0, 1, 1)] == pytest.approx(
+        first * answer_chance(later, queries[2:], (1,)), abs=1e-9
+    )
     first = answer_chance(Scheme(2.0, 3.0, 1), queries, (1,))
-    assert table[(1, 0, 1)] == pytest.approx(first * answer_chance(later, queries[1:], (0, 1)), abs=1e-9)
+    assert table[(1, 0, 1)] == pytest.approx(
+        first * answer_chance(later, queries[1:], (0, 1)), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +176,9 @@ def test_a_threshold_that_is_noised_anew_makes_the_rounds_independent():
     ],
 )
 def test_sparse_vectors_match_the_measured_figures(make, figures):
-    assert [make(epsilon).truth() for epsilon in (0.2, 0.7, 1.5)] == pytest.approx(figures, abs=5.1e-4)
+    assert [make(epsilon).truth() for epsilon in (0.2, 0.7, 1.5)] == pytest.approx(
+        figures, abs=5.1e-4
+    )
 
 
 def test_version_4_nearly_reaches_its_known_level():
@@ -202,7 +222,9 @@ def test_the_worst_pair_is_the_worst_of_the_usual_patterns(name, epsilon):
     entry = zoo.find(name, epsilon=epsilon)
     function = entry.mechanism.function
     scheme = function.scheme if hasattr(function, "scheme") else function.keywords["scheme"]
-    assert max(answers_law(scheme, *pair).pure_epsilon() for pair in PATTERNS) <= entry.truth() + 1e-9
+    assert (
+        max(answers_law(scheme, *pair).pure_epsilon() for pair in PATTERNS) <= entry.truth() + 1e-9
+    )
 
 
 def test_the_pair_of_numerical_svt_is_the_worst_of_the_usual_patterns():
@@ -223,11 +245,16 @@ def test_the_pair_of_version_3_gives_an_audit_most_to_find():
 
 def compared_density(scheme, queries, position):
     """Density of (position, value) for the version that releases what it compared."""
-    threshold_noise, query_noise = stats.laplace(0, scheme.threshold_scale), stats.laplace(0, scheme.query_scale)
+    threshold_noise, query_noise = (
+        stats.laplace(0, scheme.threshold_scale),
+        stats.laplace(0, scheme.query_scale),
+    )
 
     def reach(rho):
         earlier = queries[:position]
-        return threshold_noise.pdf(rho) * math.prod(query_noise.cdf(scheme.threshold + rho - q) for q in earlier)
+        return threshold_noise.pdf(rho) * math.prod(
+            query_noise.cdf(scheme.threshold + rho - q) for q in earlier
+        )
 
     def density(value):
         top = value - scheme.threshold
@@ -252,16 +279,22 @@ def test_released_compared_value_has_an_integral_for_its_truth():
     scheme, left, right = Scheme(2.0, 1.0, 1), [0.0, 1.0, 2.0], [1.0, 0.0, 1.0]
     law = compared_value_law(scheme, left, right)
     grid = np.linspace(-70.0, 70.0, 280_001)  # a step of 1/2000, with the kinks 0, 1, 2 on it
-    (p, p_silent), (q, q_silent) = (compared_densities_on_a_grid(scheme, side, grid) for side in (left, right))
+    (p, p_silent), (q, q_silent) = (
+        compared_densities_on_a_grid(scheme, side, grid) for side in (left, right)
+    )
 
     def total(function):
         return float(integrate.simpson(function(p, q), x=grid).sum() + function(p_silent, q_silent))
 
-    inside = slice(60_000, 220_000)  # |value| <= 40: further out Simpson's densities lose their digits
+    inside = slice(
+        60_000, 220_000
+    )  # |value| <= 40: further out Simpson's densities lose their digits
     losses = np.abs(np.log(p[:, inside] / q[:, inside]))
     p, q = p[:, inside], q[:, inside]
     grid = grid[inside]
-    assert law.pure_epsilon() == pytest.approx(max(losses.max(), abs(math.log(p_silent / q_silent))), abs=1e-6)
+    assert law.pure_epsilon() == pytest.approx(
+        max(losses.max(), abs(math.log(p_silent / q_silent))), abs=1e-6
+    )
     exact = max(total(lambda a, b: a**2 / b), total(lambda a, b: b**2 / a))
     assert law.renyi(2.0) == pytest.approx(math.log(exact), abs=1e-7)
     for epsilon in (0.0, 0.3, 1.0):
@@ -276,17 +309,24 @@ def test_version_3_attains_its_truth_where_the_integral_says(epsilon):
     entry = zoo.svt3(epsilon)
     scheme, pair = entry.mechanism.function.keywords["scheme"], entry.worst_pair
     position, value = (9, 1.0) if epsilon < 0.5 else (8, -1.0)
-    densities = [compared_density(scheme, queries, position)(value) for queries in (pair.left, pair.right)]
+    densities = [
+        compared_density(scheme, queries, position)(value) for queries in (pair.left, pair.right)
+    ]
     assert entry.truth() == pytest.approx(abs(math.log(densities[0] / densities[1])), abs=1e-6)
 
 
 def test_fresh_noise_adds_the_losses_of_position_and_value():
     scheme, left, right = Scheme(3.0, 6.0, 1), [0.0, 1.0], [1.0, 0.0]
     outcomes = [(1,), (0, 1), (0, 0)]
-    tables = [[answer_chance(scheme, queries, answers) for answers in outcomes] for queries in (left, right)]
+    tables = [
+        [answer_chance(scheme, queries, answers) for answers in outcomes]
+        for queries in (left, right)
+    ]
     losses = [abs(math.log(p / q)) for p, q in zip(*tables, strict=True)]
     exact = max(losses[0] + 1 / 3, losses[1] + 1 / 3, losses[2])
-    assert first_above_law(scheme, left, right, 3.0).pure_epsilon() == pytest.approx(exact, abs=1e-9)
+    assert first_above_law(scheme, left, right, 3.0).pure_epsilon() == pytest.approx(
+        exact, abs=1e-9
+    )
 
 
 # --- the rest -------------------------------------------------------------------------------------------------------
@@ -305,7 +345,9 @@ def test_clamping_loses_nothing():
     p, q = stats.laplace(0).pdf, stats.laplace(1).pdf
     atoms = [(0.5, stats.laplace.cdf(-1)), (stats.laplace.sf(1), 0.5)]
     total = sum(a**2 / b for a, b in atoms) + quad(lambda t: p(t) ** 2 / q(t), (0, 1))
-    assert zoo.clamped_laplace().truth(RenyiDP, order=2.0) == pytest.approx(math.log(total), abs=1e-9)
+    assert zoo.clamped_laplace().truth(RenyiDP, order=2.0) == pytest.approx(
+        math.log(total), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3])
@@ -315,7 +357,9 @@ def test_geometric_is_a_sum_over_all_whole_numbers(sensitivity):
     k = np.arange(-400, 400)
     p, q = ((1 - ratio) / (1 + ratio) * ratio ** np.abs(k - centre) for centre in (0, sensitivity))
     assert entry.truth(RenyiDP, order=2.0) == pytest.approx(math.log((p**2 / q).sum()), abs=1e-12)
-    assert entry.truth(ApproxDP, epsilon=0.3) == pytest.approx(np.maximum(0, p - math.exp(0.3) * q).sum(), abs=1e-12)
+    assert entry.truth(ApproxDP, epsilon=0.3) == pytest.approx(
+        np.maximum(0, p - math.exp(0.3) * q).sum(), abs=1e-12
+    )
 
 
 def test_randomized_response_matches_the_published_figures():

@@ -25,7 +25,9 @@ def sides_of(left, right):
 
 
 def one_hot(cuts, side):
-    return np.concatenate([np.eye(cut.size)[cells] for cut, cells in zip(cuts, side.cells, strict=True)], axis=1)
+    return np.concatenate(
+        [np.eye(cut.size)[cells] for cut, cells in zip(cuts, side.cells, strict=True)], axis=1
+    )
 
 
 def test_the_mean_is_that_of_the_gaussian_model(rng):
@@ -48,7 +50,9 @@ def test_the_tables_are_those_of_indicators(rng, monkeypatch, few_cells):
     monkeypatch.setattr(additive, "_ROWS_AT_ONCE", 200)
     cuts, left, _ = sides_of(*close_laws(rng, n=500))
     hot, weight = one_hot(cuts, left), rng.random(500)
-    np.testing.assert_array_equal(additive._co_occurrences(left.cells, starts_of(cuts)), hot.T @ hot)
+    np.testing.assert_array_equal(
+        additive._co_occurrences(left.cells, starts_of(cuts)), hot.T @ hot
+    )
     weighted = additive._co_occurrences(left.cells, starts_of(cuts), weight)
     np.testing.assert_allclose(weighted, (hot * weight[:, None]).T @ hot, rtol=1e-12, atol=1e-12)
 
@@ -63,7 +67,9 @@ def test_a_draw_is_scored_without_itself(rng, shift):
         for fold, rows in enumerate(side.folds):
             np.testing.assert_allclose(scored[rows], side.score(starts, without[fold])[rows])
     # Noise fitted to the left-out draws themselves would order them better than it orders new ones.
-    again = [Side.of(cuts, block(s + rng.laplace(size=(20_000, 3))), left.folds) for s in (0.0, shift)]
+    again = [
+        Side.of(cuts, block(s + rng.laplace(size=(20_000, 3))), left.folds) for s in (0.0, shift)
+    ]
     new = [np.mean([side.score(starts, weights) for weights in without], axis=0) for side in again]
     own_gap, new_gap = scores[0].mean() - scores[1].mean(), new[0].mean() - new[1].mean()
     assert own_gap == pytest.approx(new_gap, rel=0.2)
@@ -88,7 +94,11 @@ def test_one_column_of_many(rng):
 
 
 def test_names_and_missing_numbers_are_cells(rng):
-    rows = [[("a", "b")[int(x < p)], float("nan") if x < p / 2 else x] for p in (0.3, 0.5) for x in rng.random(2000)]
+    rows = [
+        [("a", "b")[int(x < p)], float("nan") if x < p / 2 else x]
+        for p in (0.3, 0.5)
+        for x in rng.random(2000)
+    ]
     left, right = block(rows[:2000]), block(rows[2000:])
     score = fit_score(left, right, [0, 1])
     values = score.evaluate(block([["a", 0.9], ["b", float("nan")]]).columns)
@@ -123,13 +133,22 @@ def test_a_mixed_term_is_stored_and_read_back(rng):
     from epsilometer.outputs.scores import AdditiveScore, Term
 
     score = AdditiveScore(
-        (Term(1, Line(np.array([0.0, 1.0])), np.array([-1.0, 0.5, 2.0, 0.0]), np.array([-1.0, 2.0])),)
+        (
+            Term(
+                1,
+                Line(np.array([0.0, 1.0])),
+                np.array([-1.0, 0.5, 2.0, 0.0]),
+                np.array([-1.0, 2.0]),
+            ),
+        )
     )
     rows = block(rng.normal(size=(50, 2)))
     again = AdditiveScore.from_dict(score.to_dict())
     np.testing.assert_array_equal(again.evaluate(rows.columns), score.evaluate(rows.columns))
     assert score.columns == (0, 1)
-    damaged = score.to_dict() | {"terms": [score.to_dict()["terms"][0] | {"mix": [1.0, float("inf")]}]}
+    damaged = score.to_dict() | {
+        "terms": [score.to_dict()["terms"][0] | {"mix": [1.0, float("inf")]}]
+    }
     with pytest.raises(ValueError, match="finite share"):
         AdditiveScore.from_dict(damaged)
     assert replace(score.terms[0], mix=None).numbers(rows.columns) is rows.columns[1].values

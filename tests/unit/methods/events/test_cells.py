@@ -49,7 +49,10 @@ class TestLine:
         left = np.concatenate([spaced(2000), [np.inf] * 20, [-np.inf] * 20, [np.nan] * 20])
         line = learn_line(left, spaced(2000))
         assert (
-            np.bincount(line.index(np.array([np.inf, -np.inf, np.nan, 1e308, -1e308])), minlength=line.n_cells).max()
+            np.bincount(
+                line.index(np.array([np.inf, -np.inf, np.nan, 1e308, -1e308])),
+                minlength=line.n_cells,
+            ).max()
             == 1
         )
         assert np.all(np.isfinite(line.edges) | np.isinf(line.edges))
@@ -63,14 +66,18 @@ class TestLine:
         line = learn_line(np.full(20, largest), np.full(20, -largest))
         assert line.index(np.array([largest])) != line.index(np.array([0.0]))
 
-    @pytest.mark.parametrize("values", [np.empty(0), np.array([1.0]), np.array([np.nan] * 10), spaced(30)])
+    @pytest.mark.parametrize(
+        "values", [np.empty(0), np.array([1.0]), np.array([np.nan] * 10), spaced(30)]
+    )
     def test_too_little_to_cut(self, values):
         line = learn_line(values, np.empty(0))
         assert len(line.edges) <= 1
         assert np.bincount(line.index(values), minlength=line.n_cells).sum() == len(values)
 
     def test_edges_increase_strictly(self):
-        line = learn_line(np.concatenate([spaced(3000), np.repeat([-0.0, 0.0, 0.5], 30)]), spaced(3000, -1, 0))
+        line = learn_line(
+            np.concatenate([spaced(3000), np.repeat([-0.0, 0.0, 0.5], 30)]), spaced(3000, -1, 0)
+        )
         assert np.all(np.diff(line.edges) > 0)
 
     def test_integers_and_booleans(self):
@@ -80,7 +87,9 @@ class TestLine:
 
 class TestAtoms:
     def test_numbers(self):
-        found = learn_atoms(Numbers(np.array([1.0] * 9 + [2.0])), Numbers(np.array([np.nan, 3.0] * 5)))
+        found = learn_atoms(
+            Numbers(np.array([1.0] * 9 + [2.0])), Numbers(np.array([np.nan, 3.0] * 5))
+        )
         assert found.values[:-1].tolist() == [1.0, 3.0]
         assert np.isnan(found.values[-1])
         assert learn_atoms(Numbers(spaced(50)), Numbers(spaced(50) + 0.001)) is None
@@ -105,7 +114,11 @@ class TestGroups:
 
     def test_every_shape_of_either_side(self):
         both = blocks_of_both(read_outputs([1.0, None]), read_outputs([None, "a"]))
-        assert {(a.shape, a.size, b.size) for a, b in both} == {("float", 1, 0), ("None", 1, 1), ("str", 0, 1)}
+        assert {(a.shape, a.size, b.size) for a, b in both} == {
+            ("float", 1, 0),
+            ("None", 1, 1),
+            ("str", 0, 1),
+        }
 
 
 class TestPartitions:
@@ -116,10 +129,14 @@ class TestPartitions:
         left, right = (read_outputs(rng.normal(shift, 1, (2000, 3))) for shift in (0.0, 1.0))
         ways = learn_partitions(left, right)
         assert len(ways) > 1
-        assert any(group.score for way in ways for block in way.partition.blocks for group in block.groups)
+        assert any(
+            group.score for way in ways for block in way.partition.blocks for group in block.groups
+        )
 
     def test_all_draws_have_a_cell(self, rng):
-        mixed = [1.0, None, "a", (1, 2.0), (1, 3.0), [], {"k": True}] * 30 + rng.random(300).tolist()
+        mixed = [1.0, None, "a", (1, 2.0), (1, 3.0), [], {"k": True}] * 30 + rng.random(
+            300
+        ).tolist()
         left, right = read_outputs(mixed), read_outputs(mixed[::-1])
         for way in learn_partitions(left, right):
             assert way.partition.count(left).sum() == len(left)
@@ -137,7 +154,10 @@ def test_what_is_rare_and_far_off_has_a_cell_of_its_own(rng):
 
 def test_no_cell_spans_the_gap_between_two_clusters(rng):
     """As where a permanent answer is reported many times: the median lies in the upper cluster, and cells are wide."""
-    draws = [np.where(rng.random((3000, 4)) < 0.47, 20.0, 70.0) + rng.normal(size=(3000, 4)) for _ in range(2)]
+    draws = [
+        np.where(rng.random((3000, 4)) < 0.47, 20.0, 70.0) + rng.normal(size=(3000, 4))
+        for _ in range(2)
+    ]
     blocks = [read_outputs(side).blocks[0] for side in draws]
     for column, cut in enumerate(cut_columns(*blocks, [(number, None) for number in range(4)])):
         cells = cut.index(blocks[0].columns)
@@ -147,5 +167,7 @@ def test_no_cell_spans_the_gap_between_two_clusters(rng):
 
 def test_whole_numbers_and_outliers_are_no_clusters(rng):
     for values in (rng.poisson(30.0, size=(3000, 1)), rng.standard_cauchy(size=(3000, 1))):
-        left, right = (read_outputs(side.astype(float)).blocks[0] for side in (values[:1500], values[1500:]))
+        left, right = (
+            read_outputs(side.astype(float)).blocks[0] for side in (values[:1500], values[1500:])
+        )
         assert cut_columns(left, right, [(0, None)])[0].size <= 28

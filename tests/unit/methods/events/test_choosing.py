@@ -7,7 +7,15 @@ import pytest
 
 import epsilometer as em
 from epsilometer.bounds import Counts, certified_value
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventsMethod
 from epsilometer.methods.events.choosing import cell_adjacency, choose_event, orderings
@@ -29,7 +37,9 @@ CLAIMS = [
 
 def words(n):
     labels = tuple(f"w{number}" for number in range(n))
-    return Partition((BlockPartition("str", (LabelAtoms(labels),), tuple(Group((code,)) for code in range(n))),))
+    return Partition(
+        (BlockPartition("str", (LabelAtoms(labels),), tuple(Group((code,)) for code in range(n))),)
+    )
 
 
 def bins(n):
@@ -52,7 +62,9 @@ def task(claim=None, n=7000):
 
 
 class TestOrderings:
-    @pytest.mark.parametrize("partition", [words(6), bins(40), Partition((*words(3).blocks, *bins(9).blocks))])
+    @pytest.mark.parametrize(
+        "partition", [words(6), bins(40), Partition((*words(3).blocks, *bins(9).blocks))]
+    )
     def test_are_permutations(self, partition, rng):
         layout = cell_adjacency(partition)
         counts = [rng.integers(0, 50, partition.n_cells) for _ in range(2)]
@@ -63,12 +75,17 @@ class TestOrderings:
 
     def test_rules_do_not_depend_on_counts(self, rng):
         layout = cell_adjacency(bins(40))
-        rules = [list(orderings(rng.integers(0, 9, 42), rng.integers(0, 9, 42), layout)) for _ in range(3)]
+        rules = [
+            list(orderings(rng.integers(0, 9, 42), rng.integers(0, 9, 42), layout))
+            for _ in range(3)
+        ]
         assert rules[0] == rules[1] == rules[2]
 
     def test_likelier_cells_come_first(self):
         layout = cell_adjacency(words(3))
-        for order in orderings(np.array([10, 500, 90, 0, 0]), np.array([500, 10, 90, 0, 0]), layout).values():
+        for order in orderings(
+            np.array([10, 500, 90, 0, 0]), np.array([500, 10, 90, 0, 0]), layout
+        ).values():
             assert order.tolist().index(1) < order.tolist().index(2) < order.tolist().index(0)
 
     def test_no_draws_at_all(self):
@@ -85,10 +102,16 @@ class TestChoice:
         partition = words(3)
         sides = [[2000, 500, 500], [500, 1250, 1250]]
         choice = choose_event(
-            folds(partition, *(sides[::-1] if flipped else sides)), cell_adjacency(partition), task(claim)
+            folds(partition, *(sides[::-1] if flipped else sides)),
+            cell_adjacency(partition),
+            task(claim),
         )
         # The word itself where the one side has more of it, or the other words where the other has.
-        assert choice.chosen[0] != choice.flipped if not flipped else choice.chosen[0] == choice.flipped
+        assert (
+            choice.chosen[0] != choice.flipped
+            if not flipped
+            else choice.chosen[0] == choice.flipped
+        )
         assert choice.chosen[0] != choice.chosen[1]
         assert choice.p > choice.q
         assert choice.predicted > 0
@@ -111,7 +134,9 @@ class TestChoice:
     def test_few_draws_do_not_win_by_chance(self):
         # One word was seen 3 times on the left only; the real difference is in the others.
         partition = words(3)
-        choice = choose_event(folds(partition, [3, 2000, 1000], [0, 1000, 2000]), cell_adjacency(partition), task())
+        choice = choose_event(
+            folds(partition, [3, 2000, 1000], [0, 1000, 2000]), cell_adjacency(partition), task()
+        )
         assert choice.p > 0.1
 
     def test_empty_cells_between_chosen_ones_join(self):
@@ -119,7 +144,16 @@ class TestChoice:
         left = [400, 0, 400, 0, 400, 5, 5, 5, 5, 5, 5, 5]
         right = [5, 0, 5, 0, 5, 200, 200, 200, 200, 200, 200, 200]
         choice = choose_event(folds(partition, left, right), cell_adjacency(partition), task())
-        assert len(Event(partition, choice.chosen).simplified().partition.blocks[0].groups[0].line.edges) == 1
+        assert (
+            len(
+                Event(partition, choice.chosen)
+                .simplified()
+                .partition.blocks[0]
+                .groups[0]
+                .line.edges
+            )
+            == 1
+        )
 
 
 class TestPrediction:
@@ -136,14 +170,18 @@ class TestPrediction:
         predicted, spread = predict(task(ApproxDeltaDP(math.log(2), 0.0)), p, q, n, (7000, 8000))
         sd = math.sqrt(0.24 / 4000 + 4 * 0.09 / 5000)
         assert spread == pytest.approx([sd])
-        assert predicted == pytest.approx([0.2 - 1.6448536 * math.sqrt(0.24 / 7000 + 4 * 0.09 / 8000) - sd])
+        assert predicted == pytest.approx(
+            [0.2 - 1.6448536 * math.sqrt(0.24 / 7000 + 4 * 0.09 / 8000) - sd]
+        )
 
     @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
     def test_below_what_the_probabilities_prove(self, claim):
         p, q = np.array([0.5, 0.9, 0.01, 0.3]), np.array([0.2, 0.6, 0.001, 0.3])
         predicted, spread = predict(task(claim), p, q, (3000, 3000), (7000, 7000))
         assert np.all(spread >= 0)
-        assert all(a <= claim.least_value(x, y) + 1e-12 for a, x, y in zip(predicted, p, q, strict=True))
+        assert all(
+            a <= claim.least_value(x, y) + 1e-12 for a, x, y in zip(predicted, p, q, strict=True)
+        )
 
     @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
     def test_extreme_frequencies_are_no_accident(self, claim):
@@ -164,8 +202,12 @@ class TestPrediction:
     @pytest.mark.parametrize(("p", "q"), [(0.4, 0.1), (0.97, 0.8), (0.05, 0.01)])
     def test_without_penalty_it_is_near_the_joint_certificate(self, claim, p, q):
         n = 7000
-        ((predicted,), _) = predict(task(claim), np.array([p]), np.array([q]), (3000, 3000), (n, n), penalty=0.0)
-        proved = certified_value(claim, Counts(round(p * n), n), Counts(round(q * n), n), 0.05, (p, q))
+        ((predicted,), _) = predict(
+            task(claim), np.array([p]), np.array([q]), (3000, 3000), (n, n), penalty=0.0
+        )
+        proved = certified_value(
+            claim, Counts(round(p * n), n), Counts(round(q * n), n), 0.05, (p, q)
+        )
         estimate = claim.least_value(p, q)
         assert abs(predicted - proved) <= 0.3 * (estimate - proved) + 1e-9
 
@@ -174,7 +216,9 @@ class TestScore:
     def test_separates_three_columns(self, rng):
         left, right = (read_outputs(rng.normal(shift, 1, (4000, 3))) for shift in (0.0, 0.6))
         score = fit_score(left.blocks[0], right.blocks[0], [0, 1, 2])
-        fresh = [read_outputs(rng.normal(shift, 1, (4000, 3))).blocks[0].columns for shift in (0.0, 0.6)]
+        fresh = [
+            read_outputs(rng.normal(shift, 1, (4000, 3))).blocks[0].columns for shift in (0.0, 0.6)
+        ]
         scores = [score.evaluate(columns) for columns in fresh]
         assert scores[0].mean() > scores[1].mean()
         # The best possible separation is that of N(0, 1) and N(0.6·√3, 1): area under the curve Φ(0.6·√3/√2) = 0.77.
@@ -190,7 +234,9 @@ class TestScore:
 
     def test_words_and_numbers(self, rng):
         def draw(weight):
-            return read_outputs([(rng.random(), "yes" if rng.random() < weight else "no") for _ in range(2000)])
+            return read_outputs(
+                [(rng.random(), "yes" if rng.random() < weight else "no") for _ in range(2000)]
+            )
 
         left, right = draw(0.8), draw(0.2)
         score = fit_score(left.blocks[0], right.blocks[0], [0, 1])
@@ -203,14 +249,18 @@ class TestScore:
 def test_a_lucky_cell_does_not_replace_a_score_because_it_is_simple(seed):
     """Of SVT3's thousands of cells some seem to prove three times what the score does, by a few dozen lucky draws."""
     entry, rng = em.zoo.find("SparseVectorTechnique3"), np.random.default_rng(seed)
-    left, right = (entry.mechanism.sample(entry.worst_pair.side(side), 60_000, rng) for side in (0, 1))
+    left, right = (
+        entry.mechanism.sample(entry.worst_pair.side(side), 60_000, rng) for side in (0, 1)
+    )
     proposal = EventsMethod().propose(left, right, Task(PureDP(0.1), (500_000, 500_000), 0.1))
     assert min(proposal.candidate.p, proposal.candidate.q) > 0.01
 
 
 # Ten answers of which the first "yes" is the last: losses and chances of the fourth sparse vector at ε = .1.
 LOSSES = [-0.0186, 0.0006, 0.0126, 0.0189, 0.022, 0.1725, 0.1433, 0.1213, 0.1043, 0.0907, 0.0011]
-CHANCES = np.array([0.5094, 0.0892, 0.0441, 0.0286, 0.0209, 0.0141, 0.0118, 0.0101, 0.0088, 0.0078, 0.2553])
+CHANCES = np.array(
+    [0.5094, 0.0892, 0.0441, 0.0286, 0.0209, 0.0141, 0.0118, 0.0101, 0.0088, 0.0078, 0.2553]
+)
 ANSWERS = np.array([[0] * stop + [1] + [-1] * (9 - stop) for stop in range(10)] + [[0] * 10])
 
 
@@ -230,13 +280,18 @@ class TestKinds:
     def test_are_the_cells_in_the_order_of_their_values(self):
         way = learn_by_values(*self.draw(0, 30_000))
         where = way.partition.index(read_outputs(ANSWERS))
-        assert [where.tolist().index(cell) for cell in small_support_cells(way)] == [10, *range(9, -1, -1)]
+        assert [where.tolist().index(cell) for cell in small_support_cells(way)] == [
+            10,
+            *range(9, -1, -1),
+        ]
 
     def test_a_weak_leak_is_found_on_average(self):
         """By scores and cells the mean was .077, and the worst .013; the best event has .125."""
         found = []
         for seed in range(12):
-            proposal = EventsMethod().propose(*self.draw(seed, 30_000), Task(PureDP(0.05), (90_000, 90_000), 0.1))
+            proposal = EventsMethod().propose(
+                *self.draw(seed, 30_000), Task(PureDP(0.05), (90_000, 90_000), 0.1)
+            )
             found.append(self.worth(proposal, 90_000))
         assert np.mean(found) > 0.1
         assert min(found) > 0.04
@@ -248,7 +303,10 @@ class TestKinds:
 
     def test_outputs_of_many_lengths_are_a_small_support_too(self):
         rng = np.random.default_rng(1)
-        lists = [[[False] * stop + [True] for stop in rng.geometric(0.4, size=5000).clip(max=9)] for _ in range(2)]
+        lists = [
+            [[False] * stop + [True] for stop in rng.geometric(0.4, size=5000).clip(max=9)]
+            for _ in range(2)
+        ]
         way = learn_by_values(*map(read_outputs, lists))
         assert len(small_support_cells(way)) == 9
 
@@ -261,7 +319,16 @@ class TestKinds:
             np.arange(4000) % 5,
             [(0, 0.0, 0.0)] * 9000 + [(1, 0.5, number / 7) for number in range(50)],
         ],
-        ids=["numbers", "more values than columns", "few draws", "one column", "what varies is rare"],
+        ids=[
+            "numbers",
+            "more values than columns",
+            "few draws",
+            "one column",
+            "what varies is rare",
+        ],
     )
     def test_are_not_what_a_score_sees_better(self, outputs):
-        assert small_support_cells(learn_by_values(read_outputs(outputs), read_outputs(outputs))) is None
+        assert (
+            small_support_cells(learn_by_values(read_outputs(outputs), read_outputs(outputs)))
+            is None
+        )

@@ -18,7 +18,9 @@ TASK = Task(em.PureDP(1.0), (N_FRESH, N_FRESH), 0.05)
 
 
 def worth(p, q):
-    return epsilon_lower(Counts(round(p * N_FRESH), N_FRESH), Counts(round(q * N_FRESH), N_FRESH), 0.05)
+    return epsilon_lower(
+        Counts(round(p * N_FRESH), N_FRESH), Counts(round(q * N_FRESH), N_FRESH), 0.05
+    )
 
 
 def tail_of(left, right):
@@ -48,16 +50,24 @@ def test_a_plateau_is_not_taken_for_a_slope(rng):
 def test_a_spike_is_found_at_its_own_scale(rng):
     left, right = rng.laplace(size=N_TRAIN), 0.2 + rng.laplace(size=N_TRAIN)
     left[:700] = 1e-12 * rng.normal(size=700)
-    proposal = EventsMethod().propose(read_outputs(rng.permutation(left)), read_outputs(right), TASK)
+    proposal = EventsMethod().propose(
+        read_outputs(rng.permutation(left)), read_outputs(right), TASK
+    )
     inside = proposal.event.contains(read_outputs(np.array([0.0, 1e-13, 1e-6, -1e-6, 1.0])))
     assert inside.tolist() == [True, True, False, False, False]
     assert proposal.predicted > 4.0
 
 
 def test_distances_tell_more_only_where_widths_differ(rng):
-    wide, narrow, shifted = 3.0 * rng.normal(size=2000), rng.normal(size=2000), 1.0 + rng.normal(size=2000)
+    wide, narrow, shifted = (
+        3.0 * rng.normal(size=2000),
+        rng.normal(size=2000),
+        1.0 + rng.normal(size=2000),
+    )
     assert separation_evidence(np.abs(wide), np.abs(narrow)) > separation_evidence(wide, narrow)
-    assert separation_evidence(np.abs(shifted), np.abs(narrow)) < separation_evidence(shifted, narrow)
+    assert separation_evidence(np.abs(shifted), np.abs(narrow)) < separation_evidence(
+        shifted, narrow
+    )
 
 
 @pytest.mark.parametrize("kind", ["normal", "equal", "apart", "ties", "heavy"])
@@ -85,7 +95,8 @@ def test_a_simple_event_is_not_preferred_for_its_luck(seed):
     # The best single value of ten bits looks better than it is; a score of the bits is worth 0.93 to 0.96.
     entry, rng = em.zoo.oue(), np.random.default_rng(seed)
     training, fresh = (
-        [entry.mechanism.sample(entry.worst_pair.side(side), n, rng) for side in (0, 1)] for n in (N_TRAIN, 50_000)
+        [entry.mechanism.sample(entry.worst_pair.side(side), n, rng) for side in (0, 1)]
+        for n in (N_TRAIN, 50_000)
     )
     candidate = EventsMethod().propose(*training, TASK).candidate
     p, q = candidate.oriented(*(float(np.mean(candidate.event.contains(each))) for each in fresh))

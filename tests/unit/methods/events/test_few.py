@@ -7,7 +7,15 @@ import pytest
 
 import epsilometer as em
 from epsilometer.bounds import Counts, certified_value
-from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
+from epsilometer.claims import (
+    ZCDP,
+    ApproxDeltaDP,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    TradeOffDP,
+)
 from epsilometer.methods import Task
 from epsilometer.methods.events import EventsMethod
 from epsilometer.methods.events.prediction import expected_bounds, small_sample_penalty
@@ -47,7 +55,10 @@ class TestOneNumber:
             assert propose(left, right)[1] in ([5, 1], [4, 0])
 
     def test_distance_from_the_centre_is_an_order_too(self, rng):
-        near, far = rng.normal(size=20), rng.choice([-1.0, 1.0], size=20) * rng.uniform(7.0, 9.0, size=20)
+        near, far = (
+            rng.normal(size=20),
+            rng.choice([-1.0, 1.0], size=20) * rng.uniform(7.0, 9.0, size=20),
+        )
         for left, right in ((far, near), (near, far)):
             proposal, hits = propose(left, right)
             assert (hits[0] >= 16, hits[1]) == (True, 0)
@@ -55,10 +66,14 @@ class TestOneNumber:
 
     @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
     def test_values_off_the_line_may_be_all_of_the_leak(self, odd, rng):
-        hits = propose(rng.permutation([odd] * 6 + [1.0, 2.0]), [1.5, 2.5, 3.0, 0.5, 0.0, 4.0, 5.0, 6.0])[1]
+        hits = propose(
+            rng.permutation([odd] * 6 + [1.0, 2.0]), [1.5, 2.5, 3.0, 0.5, 0.0, 4.0, 5.0, 6.0]
+        )[1]
         assert (hits[0] >= 6, hits[1] <= 2) == (True, True)
 
-    @pytest.mark.parametrize(("low", "high"), [(1.0, np.nextafter(1.0, 2.0)), (-1.7e308, 1.7e308), (0.0, 5e-324)])
+    @pytest.mark.parametrize(
+        ("low", "high"), [(1.0, np.nextafter(1.0, 2.0)), (-1.7e308, 1.7e308), (0.0, 5e-324)]
+    )
     def test_neighbouring_floats_and_huge_ones_are_cut(self, low, high):
         assert propose([high] * 5, [low] * 5)[1] == [5, 0]
 

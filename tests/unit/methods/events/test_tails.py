@@ -36,7 +36,11 @@ def test_the_tail_of_normal_noise_is_nearly_the_best_one(rng):
         event, choice = choose_tail(scored, TASK)
         (threshold,) = event.partition.blocks[0].groups[0].line.edges
         upper = not choice.flipped
-        p, q = (ndtr(-threshold + 1.0), ndtr(-threshold)) if upper else (ndtr(threshold), ndtr(threshold - 1.0))
+        p, q = (
+            (ndtr(-threshold + 1.0), ndtr(-threshold))
+            if upper
+            else (ndtr(threshold), ndtr(threshold - 1.0))
+        )
         found.append(worth(p, q))
     assert np.mean(found) > 0.85 * best
 
@@ -67,7 +71,9 @@ def test_scores_that_do_not_vary():
     assert choose_tail(scored, TASK) is None
 
 
-@pytest.mark.parametrize("claim", [em.RenyiDP(2.0, 1.0), em.GaussianDP(1.0), em.ApproxDP(0.5, 0.01)], ids=str)
+@pytest.mark.parametrize(
+    "claim", [em.RenyiDP(2.0, 1.0), em.GaussianDP(1.0), em.ApproxDP(0.5, 0.01)], ids=str
+)
 def test_every_notion(rng, claim):
     _, tail = choose_tail(normal_scores(rng), Task(claim, (7000, 7000), 0.05))
     assert 0.0 < tail.q < tail.p <= 1.0
@@ -76,7 +82,9 @@ def test_every_notion(rng, claim):
 
 def test_columns_that_add_up_are_taken_apart(rng):
     """Prefix sums: what each column adds to the one before it tells all."""
-    left, right = (np.cumsum(s + rng.laplace(scale=5.0, size=(20_000, 10)), axis=1) for s in (0.0, 1.0))
+    left, right = (
+        np.cumsum(s + rng.laplace(scale=5.0, size=(20_000, 10)), axis=1) for s in (0.0, 1.0)
+    )
     raw, mixed = learn_scores(read_outputs(left), read_outputs(right))
     assert choose_tail(mixed, TASK)[1].predicted > choose_tail(raw, TASK)[1].predicted
     for term in mixed.shapes[0].partition.groups[0].score.terms:
@@ -93,7 +101,9 @@ def test_a_rare_shape_is_found():
         return [[v, 1.0] if x and rng.random() < 0.02 else [v] for v in rng.laplace(size=n)]
 
     for seed in range(4):
-        result = em.audit(em.from_batch(some), em.Pair(0, 1), em.PureDP(1.0), samples=8000, seed=seed)
+        result = em.audit(
+            em.from_batch(some), em.Pair(0, 1), em.PureDP(1.0), samples=8000, seed=seed
+        )
         assert result.is_refuted, seed
 
 
@@ -103,7 +113,13 @@ def test_a_mixed_score_is_counted_again_by_the_checker(tmp_path):
 
     record = tmp_path / "draws.jsonl"
     result = em.audit(
-        em.from_batch(prefix), em.Pair(0.0, 1.0), em.PureDP(0.5), samples=6000, seed=0, method="events", record=record
+        em.from_batch(prefix),
+        em.Pair(0.0, 1.0),
+        em.PureDP(0.5),
+        samples=6000,
+        seed=0,
+        method="events",
+        record=record,
     )
     assert any("mix" in str(result.to_dict()["witness"]) for _ in [0])
     check = em.verify(result, record)
@@ -112,8 +128,12 @@ def test_a_mixed_score_is_counted_again_by_the_checker(tmp_path):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_infinity_is_at_an_end_and_what_is_no_number_in_none(rng, sign):
-    left, right = (np.append(sign * rng.normal(shift, 1.0, size=1000), [math.nan] * 40) for shift in (0.5, 0.0))
-    scored = learn_scores(read_outputs(np.append(left, [sign * math.inf] * 60)), read_outputs(right))[0]
+    left, right = (
+        np.append(sign * rng.normal(shift, 1.0, size=1000), [math.nan] * 40) for shift in (0.5, 0.0)
+    )
+    scored = learn_scores(
+        read_outputs(np.append(left, [sign * math.inf] * 60)), read_outputs(right)
+    )[0]
     event, choice = choose_tail(scored, TASK)
     inside = event.contains(np.array([sign * math.inf, -sign * math.inf, math.nan]))
     assert inside.tolist() == [not choice.flipped, choice.flipped, False]
@@ -153,4 +173,6 @@ def test_of_a_few_values_one_in_the_middle_may_be_the_leak(rng):
 def test_where_nothing_is_expected_the_surest_event_is_not_the_best():
     bounds, spreads = np.array([-0.001, -0.02, -9.0]), np.array([0.002, 0.04, 0.1])
     assert np.argmax(expected_positive_bound(bounds, spreads)) == 1
-    assert expected_positive_bound(np.array([5.0, -3.0]), np.array([0.5, 0.5])) == pytest.approx([5.0, 0.0], abs=1e-9)
+    assert expected_positive_bound(np.array([5.0, -3.0]), np.array([0.5, 0.5])) == pytest.approx(
+        [5.0, 0.0], abs=1e-9
+    )

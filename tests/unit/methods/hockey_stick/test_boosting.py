@@ -25,11 +25,17 @@ def test_a_product_of_signs(rng):
 
     def draw(sign, n=10_000):
         first = rng.normal(size=n)
-        return np.column_stack([first, sign * np.sign(first) * np.abs(rng.normal(size=n)), rng.normal(size=n)])
+        return np.column_stack(
+            [first, sign * np.sign(first) * np.abs(rng.normal(size=n)), rng.normal(size=n)]
+        )
 
     score = fit_trees(*blocks(draw(1.0), draw(-1.0)), [0, 1, 2])
-    same = score.evaluate(read_outputs(np.array([[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]])).blocks[0].columns)
-    other = score.evaluate(read_outputs(np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]])).blocks[0].columns)
+    same = score.evaluate(
+        read_outputs(np.array([[1.0, 1.0, 0.0], [-1.0, -1.0, 0.0]])).blocks[0].columns
+    )
+    other = score.evaluate(
+        read_outputs(np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0]])).blocks[0].columns
+    )
     assert same.min() > 2.0
     assert other.max() < -2.0
 
@@ -39,7 +45,9 @@ def test_names_are_ordered_by_their_ratio():
     right = [("a", 0.0)] * 100 + [("b", 0.0)] * 300 + [("c", 0.0)] * 200
     score = fit_trees(*blocks(left, right), [0, 1])
     assert score.codings[0].cells.labels == ("b", "c", "a")
-    found = score.evaluate(read_outputs([("a", 0.0), ("b", 0.0), ("c", 0.0), ("new", 9.0)]).blocks[0].columns)
+    found = score.evaluate(
+        read_outputs([("a", 0.0), ("b", 0.0), ("c", 0.0), ("new", 9.0)]).blocks[0].columns
+    )
     assert found[:3] == pytest.approx([np.log(3), -np.log(3), 0.0], abs=0.1)
     assert np.isfinite(found).all()
 

@@ -35,7 +35,9 @@ def interacting(side, n, rng, strength=0.6):
 
 
 def proposed(claim, options=None, n=20_000):
-    sides = [read_outputs(np.random.default_rng(side).permutation(quantiles(n, side))) for side in (0, 1)]
+    sides = [
+        read_outputs(np.random.default_rng(side).permutation(quantiles(n, side))) for side in (0, 1)
+    ]
     return HockeyStickMethod(options).propose(*sides, Task(claim, (n, n), 0.05, Stream(0)))
 
 
@@ -53,7 +55,9 @@ def test_the_event_is_where_the_ratio_exceeds_the_mixture(epsilon):
 def test_the_claimed_epsilon_weighs_the_mixture():
     assert mixtures_of(em.PureDP(0.7), None).tolist() == [0.7]
     assert mixtures_of(em.ApproxDP(0.7, 0.1), 0.3).tolist() == [0.3]
-    assert mixtures_of(ApproxDeltaDP(0.7, 0.0), 0.3).tolist() == [0.7]  # δ is asked at this ε and no other
+    assert mixtures_of(ApproxDeltaDP(0.7, 0.0), 0.3).tolist() == [
+        0.7
+    ]  # δ is asked at this ε and no other
     assert len(mixtures_of(em.PureDP(0.0), None)) > 10
 
 
@@ -72,7 +76,9 @@ def test_trees_see_what_columns_together_tell():
     found = {}
     for classifier in ("cells", "boosting", "auto"):
         options = em.hockey_stick.Options(classifier=classifier)
-        result = em.compare(*sides, em.ApproxDP, epsilon=0.5, method="hockey-stick", options=options, seed=0)
+        result = em.compare(
+            *sides, em.ApproxDP, epsilon=0.5, method="hockey-stick", options=options, seed=0
+        )
         found[classifier] = result.lower_bound
         assert result.guarantee == "exact"
     assert found["cells"] < 0.05 < 0.2 < found["boosting"]
@@ -102,7 +108,9 @@ def test_published_is_the_formula_on_a_mixture(rng):
     """With an event that always tells the sides apart, accuracy is 1 whatever the mixture."""
     bound = published_excess(Counts(10_000, 10_000), Counts(0, 10_000), 0.5, 0.05, rng=rng)
     m, grow = mixture_size(10_000, 10_000, 0.5), math.exp(0.5)
-    assert bound == pytest.approx((1.0 + grow) * (1.0 - math.sqrt(math.log(20.0) / (2.0 * m))) - grow)
+    assert bound == pytest.approx(
+        (1.0 + grow) * (1.0 - math.sqrt(math.log(20.0) / (2.0 * m))) - grow
+    )
     assert 0.9 * 10_000 * (1.0 + grow) / grow < m < 10_000 * (1.0 + grow) / grow
 
 
@@ -126,14 +134,18 @@ def test_published_without_draws_proves_nothing(rng):
 def test_replay_and_report(tmp_path):
     entry = em.zoo.laplace_vector(1.5, dimension=3)
     options = em.hockey_stick.Options(classifier="boosting")
-    result = em.audit(entry, None, em.PureDP(0.5), samples=20_000, seed=1, method="hockey-stick", options=options)
+    result = em.audit(
+        entry, None, em.PureDP(0.5), samples=20_000, seed=1, method="hockey-stick", options=options
+    )
     assert result.is_refuted
     stored = em.AuditResult.from_json(result.to_json())
     assert em.replay(stored, entry, samples=20_000, seed=2).is_refuted
     assert result.save_html(tmp_path / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("method", ["hockey-stick", "poisson-histogram", "mmd", "renyi-variational"])
+@pytest.mark.parametrize(
+    "method", ["hockey-stick", "poisson-histogram", "mmd", "renyi-variational"]
+)
 def test_claims_and_sizes_that_make_no_sense(method):
     with pytest.raises(InputError, match="epsilon=nan"):
         em.audit(em.zoo.laplace(1.0), None, em.PureDP(math.nan), samples=1000, method=method)

@@ -26,7 +26,9 @@ def literal_estimate(left, right, low, high, m, order=None):
             return None
     if order is None:
         return max(math.log(a / b) for a, b in zip(first, second, strict=True))
-    return math.log(sum((a / b) ** order * b / n for a, b in zip(first, second, strict=True))) / (order - 1)
+    return math.log(sum((a / b) ** order * b / n for a, b in zip(first, second, strict=True))) / (
+        order - 1
+    )
 
 
 @pytest.mark.parametrize("m", [1, 3, 17])
@@ -35,27 +37,43 @@ def test_estimates_are_those_of_the_literal_algorithm(m, order, rng):
     left, right = 2.0 + 3.0 * rng.beta(1.0, 1.3, 3000), 2.0 + 3.0 * rng.random(3000)
     cells = Cells((2.0, 5.0), m)
     counts = [cells.count(read_outputs(side)) for side in (left, right)]
-    assert divergence(*counts, order) == pytest.approx(literal_estimate(left, right, 2.0, 5.0, m, order), abs=1e-12)
+    assert divergence(*counts, order) == pytest.approx(
+        literal_estimate(left, right, 2.0, 5.0, m, order), abs=1e-12
+    )
 
 
 def test_a_published_function_gives_the_literal_estimate():
     result = em.ldp.estimate(ENTRY, precision=1.0, n=5000, seed=3)
     seen = []
-    recorder = em.from_batch(lambda x, n, rng: seen.append((x, ENTRY.mechanism.function(x, n, rng))) or seen[-1][1])
+    recorder = em.from_batch(
+        lambda x, n, rng: seen.append((x, ENTRY.mechanism.function(x, n, rng))) or seen[-1][1]
+    )
     again = em.ldp.estimate(
-        recorder, ENTRY.worst_pair, domain=ENTRY.domain, lipschitz=ENTRY.lipschitz, precision=1.0, n=5000, seed=3
+        recorder,
+        ENTRY.worst_pair,
+        domain=ENTRY.domain,
+        lipschitz=ENTRY.lipschitz,
+        precision=1.0,
+        n=5000,
+        seed=3,
     )
     assert again == result
     sides = [
         np.concatenate([values for x, values in seen if x == own])
         for own in (ENTRY.worst_pair.left, ENTRY.worst_pair.right)
     ]
-    assert result.estimate == pytest.approx(literal_estimate(*sides, 0.0, 1.0, result.cells), abs=1e-12)
+    assert result.estimate == pytest.approx(
+        literal_estimate(*sides, 0.0, 1.0, result.cells), abs=1e-12
+    )
 
 
 def test_a_result_says_what_it_is():
     result = em.ldp.estimate(ENTRY, precision=2.0, confidence=0.8, seed=1)
-    assert result.samples == result.planned_samples == em.plan(mechanism=ENTRY, precision=2.0, confidence=0.8).samples
+    assert (
+        result.samples
+        == result.planned_samples
+        == em.plan(mechanism=ENTRY, precision=2.0, confidence=0.8).samples
+    )
     assert result.guarantee == f"conditional: {result.assumption}"
     assert result.interval == (max(0.0, result.estimate - 2.0), result.estimate + 2.0)
     assert (result.order, result.midpoints, result.confidence) == (None, None, 0.8)
@@ -68,29 +86,39 @@ def test_a_result_says_what_it_is():
 
 
 def test_the_same_on_two_workers():
-    one, two = (em.ldp.estimate(ENTRY, precision=0.5, n=200_000, seed=4, jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        em.ldp.estimate(ENTRY, precision=0.5, n=200_000, seed=4, jobs=jobs) for jobs in (1, 2)
+    )
     assert one == two
 
 
 def test_directions_are_left_from_right():
     """A wedge against the uniform law: ln of the largest density one way, of the smallest the other way."""
     wedge = em.from_batch(lambda x, n, rng: rng.beta(1.0, 2.0, n) * x + rng.random(n) * (1 - x))
-    forth = em.ldp.estimate(wedge, (1, 0), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000)
+    forth = em.ldp.estimate(
+        wedge, (1, 0), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000
+    )
     assert forth.cells <= 12
-    back = em.ldp.estimate(wedge, (0, 1), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000)
+    back = em.ldp.estimate(
+        wedge, (0, 1), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000
+    )
     assert forth.pair == em.Pair(1, 0)
     assert back.estimate != forth.estimate
 
 
 def test_outputs_outside_are_counted():
     mechanism = em.from_batch(lambda x, n, rng: np.where(np.arange(n) < x, 1.5, rng.random(n)))
-    with pytest.raises(em.InputError, match=r"12 of 128 outputs are not numbers of domain=\(0, 1\)"):
+    with pytest.raises(
+        em.InputError, match=r"12 of 128 outputs are not numbers of domain=\(0, 1\)"
+    ):
         em.ldp.estimate(mechanism, (5, 7), **GIVEN, n=64)
 
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf, "a word", None, (0.5, 0.5)])
 def test_what_is_no_number_is_outside(strange):
-    mechanism = em.from_callable(lambda x, rng: strange if x and rng.random() < 2 else float(rng.random()))
+    mechanism = em.from_callable(
+        lambda x, rng: strange if x and rng.random() < 2 else float(rng.random())
+    )
     with pytest.raises(em.InputError, match="300 of 600 outputs"):
         em.ldp.estimate(mechanism, (0, 1), **GIVEN, n=300)
 
@@ -103,7 +131,9 @@ def test_both_ends_belong_to_the_domain():
 
 def test_an_empty_cell_is_reported_with_the_remedy():
     mechanism = em.from_batch(lambda x, n, rng: rng.random(n) * (0.5 + 0.5 * x))
-    with pytest.raises(em.InputError, match=r"cells are empty .*more samples \(n=\), or wider cells"):
+    with pytest.raises(
+        em.InputError, match=r"cells are empty .*more samples \(n=\), or wider cells"
+    ):
         em.ldp.estimate(mechanism, (0, 1), **GIVEN, n=2000)
 
 
@@ -112,7 +142,9 @@ def test_too_many_draws_are_refused_before_anything_is_drawn():
         raise AssertionError("drawn")
 
     with pytest.raises(em.InputError, match=r"takes [\d,]+ draws .*most_draws=1,000,000;"):
-        em.ldp.estimate(em.from_batch(never), (0, 1), **(GIVEN | {"precision": 0.01}), most_draws=1e6)
+        em.ldp.estimate(
+            em.from_batch(never), (0, 1), **(GIVEN | {"precision": 0.01}), most_draws=1e6
+        )
 
 
 @pytest.mark.parametrize("name", ["domain", "lipschitz"])
@@ -148,10 +180,17 @@ def test_overall_draws_each_midpoint_once():
         drawn.append((x, n))
         return ENTRY.mechanism.function(x, n, rng)
 
-    known = {name: getattr(ENTRY, name) for name in ("domain", "lipschitz", "input_domain", "input_lipschitz")}
-    result = em.ldp.overall(em.from_batch(draws), **known, precision=1.0, n=3000, midpoints=6, seed=0)
+    known = {
+        name: getattr(ENTRY, name)
+        for name in ("domain", "lipschitz", "input_domain", "input_lipschitz")
+    }
+    result = em.ldp.overall(
+        em.from_batch(draws), **known, precision=1.0, n=3000, midpoints=6, seed=0
+    )
     assert drawn == [(x, 3000) for x in middle_points((0.0, 1.0), 6)]
-    assert middle_points((0.0, 1.0), 6) == pytest.approx([1 / 12, 3 / 12, 5 / 12, 7 / 12, 9 / 12, 11 / 12])
+    assert middle_points((0.0, 1.0), 6) == pytest.approx(
+        [1 / 12, 3 / 12, 5 / 12, 7 / 12, 9 / 12, 11 / 12]
+    )
     assert result.midpoints == 6
     assert result.guarantee == "none: practical n and k"
     assert result == em.ldp.overall(ENTRY, precision=1.0, n=3000, midpoints=6, seed=0)
@@ -178,12 +217,16 @@ def test_overall_needs_its_own_assumption():
 
 def test_a_hint_is_near_and_labelled():
     entry = em.zoo.truncated_gaussian(1.0)
-    hint = em.ldp.lipschitz_hint(entry, [0.0, 0.25, 0.5, 0.75, 1.0], domain=(0.0, 1.0), n=200_000, seed=0)
+    hint = em.ldp.lipschitz_hint(
+        entry, [0.0, 0.25, 0.5, 0.75, 1.0], domain=(0.0, 1.0), n=200_000, seed=0
+    )
     assert "hint" in hint.note
     assert 0.7 * entry.lipschitz < hint.lipschitz < 1.3 * entry.lipschitz
     assert 0.3 * entry.input_lipschitz < hint.input_lipschitz < 1.3 * entry.input_lipschitz
     assert hint.noise < 0.3
-    words = em.ldp.lipschitz_hint(lambda x, rng: float(rng.random()), ["a"], domain=(0, 1), n=500, seed=0)
+    words = em.ldp.lipschitz_hint(
+        lambda x, rng: float(rng.random()), ["a"], domain=(0, 1), n=500, seed=0
+    )
     assert words.input_lipschitz is None
     with pytest.raises(em.InputError, match="at least one input"):
         em.ldp.lipschitz_hint(entry, [], domain=(0.0, 1.0))

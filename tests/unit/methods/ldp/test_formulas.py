@@ -44,7 +44,9 @@ def literal_pair(domain, lipschitz, precision, confidence, order=None, union=Tru
         tau1 = 1 / (b - a) + c * (b - a) / 2
         k, k_ = 2 * tau1**alpha / tau ** (alpha - 1), tau**alpha / tau1 ** (alpha - 1)
         m = ceiling(c * k * (b - a) * (2 * alpha - 1) / (tau * k_ * (alpha - 1) * gamma))
-        z = min(gamma * k_ * (alpha - 1) / (2 * k * (2 * alpha - 1)), Decimal(2).ln() / (2 * alpha - 1))
+        z = min(
+            gamma * k_ * (alpha - 1) / (2 * k * (2 * alpha - 1)), Decimal(2).ln() / (2 * alpha - 1)
+        )
         factor = inputs * m
     y = (b - a) / m * tau
 
@@ -63,7 +65,12 @@ def assert_least(samples, is_enough):
 
 # Odd numbers, so that no quotient is whole: there rounding would decide the number of cells.
 GRID = list(
-    itertools.product([(0.0, 1.0), (-2.0, 3.0)], [0.0513, 0.5071, 0.9517], [0.1031, 0.5077, 2.0311], [0.5, 0.9, 0.99])
+    itertools.product(
+        [(0.0, 1.0), (-2.0, 3.0)],
+        [0.0513, 0.5071, 0.9517],
+        [0.1031, 0.5077, 2.0311],
+        [0.5, 0.9, 0.99],
+    )
 )
 
 
@@ -74,10 +81,14 @@ def smooth(domain, steepness):
 
 @pytest.mark.parametrize(("domain", "steepness", "precision", "confidence"), GRID)
 @pytest.mark.parametrize("as_published", [True, False])
-def test_pure_plans_agree_with_a_literal_reading(domain, steepness, precision, confidence, as_published):
+def test_pure_plans_agree_with_a_literal_reading(
+    domain, steepness, precision, confidence, as_published
+):
     smoothness = smooth(domain, steepness)
     plan = plan_pair(smoothness, precision, confidence, as_published=as_published)
-    cells, is_enough = literal_pair(domain, smoothness.lipschitz, precision, confidence, union=not as_published)
+    cells, is_enough = literal_pair(
+        domain, smoothness.lipschitz, precision, confidence, union=not as_published
+    )
     assert plan.cells == cells
     assert_least(plan.samples, is_enough)
     assert plan.draws == 2 * plan.samples
@@ -93,13 +104,18 @@ def test_renyi_plans_agree_with_a_literal_reading(domain, steepness, precision, 
     # Floats hold 15 digits; beyond 1e12 cells the last one may differ.
     assert plan.cells == cells or (cells > 10**12 and abs(plan.cells / cells - 1) < 1e-12)
     assert_least(plan.samples, is_enough)
-    assert plan.samples == plan_pair(smoothness, precision, confidence, order, as_published=True).samples
+    assert (
+        plan.samples
+        == plan_pair(smoothness, precision, confidence, order, as_published=True).samples
+    )
 
 
 @pytest.mark.parametrize(("domain", "steepness", "precision", "confidence"), GRID[::4])
 @pytest.mark.parametrize("order", [None, 2.0])
 @pytest.mark.parametrize("as_published", [True, False])
-def test_overall_plans_agree_with_a_literal_reading(domain, steepness, precision, confidence, order, as_published):
+def test_overall_plans_agree_with_a_literal_reading(
+    domain, steepness, precision, confidence, order, as_published
+):
     smoothness, slope, inputs = smooth(domain, steepness), 0.7, (-1.0, 4.0)
     plan = plan_overall(smoothness, inputs, slope, precision, confidence, order, as_published)
     a, b, c, gamma = (exact(x) for x in (*domain, smoothness.lipschitz, precision))
@@ -114,7 +130,9 @@ def test_overall_plans_agree_with_a_literal_reading(domain, steepness, precision
     third, union = precision / 3, not as_published
     each = math.sqrt(confidence) if as_published else confidence
     inputs_paid = 2 if as_published else plan.midpoints
-    cells, is_enough = literal_pair(domain, smoothness.lipschitz, third, each, order, union, inputs_paid)
+    cells, is_enough = literal_pair(
+        domain, smoothness.lipschitz, third, each, order, union, inputs_paid
+    )
     assert plan.cells == cells
     assert_least(plan.samples, is_enough)
     assert plan.draws == plan.midpoints * plan.samples
@@ -146,13 +164,28 @@ def test_samples_fall_with_precision_and_grow_with_confidence_and_steepness():
         return plan_pair(smooth((0.0, 1.0), steepness), precision, confidence, order).samples
 
     for order in (None, 2.0):
-        assert samples(precision=0.1, order=order) > samples(precision=0.2, order=order) > samples(order=order)
-        assert samples(confidence=0.99, order=order) > samples(order=order) > samples(confidence=0.5, order=order)
-        assert samples(steepness=0.9, order=order) > samples(order=order) > samples(steepness=0.1, order=order)
+        assert (
+            samples(precision=0.1, order=order)
+            > samples(precision=0.2, order=order)
+            > samples(order=order)
+        )
+        assert (
+            samples(confidence=0.99, order=order)
+            > samples(order=order)
+            > samples(confidence=0.5, order=order)
+        )
+        assert (
+            samples(steepness=0.9, order=order)
+            > samples(order=order)
+            > samples(steepness=0.1, order=order)
+        )
 
 
 def test_only_the_product_of_constant_and_squared_length_matters():
-    plans = [plan_pair(Smoothness((0.0, scale), 0.6 / scale**2), 0.5, 0.9) for scale in (1.0, 0.01, 300.0)]
+    plans = [
+        plan_pair(Smoothness((0.0, scale), 0.6 / scale**2), 0.5, 0.9)
+        for scale in (1.0, 0.01, 300.0)
+    ]
     assert len({(plan.cells, plan.samples) for plan in plans}) == 1
 
 
@@ -170,7 +203,10 @@ def test_the_affordable_precision_is_the_finest(order, samples):
     ("change", "message"),
     [
         ({"lipschitz": 2.0}, r"lipschitz=2 must be below 2/\(b − a\)² = 2"),
-        ({"lipschitz": 0.6, "domain": (0.0, 2.0)}, r"lipschitz=0\.6 must be below 2/\(b − a\)² = 0\.5"),
+        (
+            {"lipschitz": 0.6, "domain": (0.0, 2.0)},
+            r"lipschitz=0\.6 must be below 2/\(b − a\)² = 0\.5",
+        ),
         ({"lipschitz": -0.1}, "lipschitz=-0.1"),
         ({"lipschitz": math.inf}, "lipschitz=inf"),
         ({"lipschitz": "steep"}, "lipschitz='steep'"),
@@ -207,7 +243,8 @@ def test_what_makes_no_sense_is_told(change, message):
 def test_too_many_draws_are_refused_with_the_figure():
     plan = plan_pair(Smoothness((0.0, 1.0), 0.6), 0.5, 0.9, order=5.0)
     with pytest.raises(
-        InputError, match=rf"{plan.draws:,} draws .*{plan.samples:,} per input.*most_draws=1,000,000,000"
+        InputError,
+        match=rf"{plan.draws:,} draws .*{plan.samples:,} per input.*most_draws=1,000,000,000",
     ):
         plan.check_affordable()
     assert plan.check_affordable(1e20) is plan

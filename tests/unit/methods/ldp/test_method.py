@@ -12,14 +12,24 @@ OPTIONS = em.ldp.Options(ENTRY.domain, ENTRY.lipschitz)
 
 def audit(claim, options=OPTIONS, samples=200_000, mechanism=ENTRY, **keywords):
     return em.audit(
-        mechanism, claim=claim, method="ldp-histogram", options=options, samples=samples, seed=0, **keywords
+        mechanism,
+        claim=claim,
+        method="ldp-histogram",
+        options=options,
+        samples=samples,
+        seed=0,
+        **keywords,
     )
 
 
 def test_the_bound_is_the_lower_end_of_the_interval():
     result = audit(em.PureDP(0.0), samples=4_000_000)
     details = result.findings[0].details
-    assert result.lower_bound == details["interval"][0] == max(0.0, details["estimate"] - details["precision"])
+    assert (
+        result.lower_bound
+        == details["interval"][0]
+        == max(0.0, details["estimate"] - details["precision"])
+    )
     assert details["interval"][1] == details["estimate"] + details["precision"]
     assert details["planned_samples"] <= 4_000_000
     assert result.guarantee == f"conditional: {details['assumption']}"
@@ -44,7 +54,9 @@ def test_a_precision_without_enough_draws_decides_nothing():
 
 
 def test_empty_cells_decide_nothing():
-    result = audit(em.PureDP(0.2), em.ldp.Options(ENTRY.domain, ENTRY.lipschitz, precision=0.01), samples=2000)
+    result = audit(
+        em.PureDP(0.2), em.ldp.Options(ENTRY.domain, ENTRY.lipschitz, precision=0.01), samples=2000
+    )
     assert result.lower_bound == 0.0
     assert "cells are empty; take more samples or wider cells" in result.guarantee
     assert result.verdict is em.Verdict.INCONCLUSIVE
@@ -52,7 +64,10 @@ def test_empty_cells_decide_nothing():
 
 def test_the_larger_of_both_directions_counts():
     pair = ENTRY.worst_pair
-    found = [audit(em.PureDP(1.0), inputs=each).findings[0].details["estimate"] for each in (pair, (1.0, 0.0))]
+    found = [
+        audit(em.PureDP(1.0), inputs=each).findings[0].details["estimate"]
+        for each in (pair, (1.0, 0.0))
+    ]
     assert found == pytest.approx([1.0, 1.0], abs=0.1)
 
 
@@ -76,7 +91,11 @@ def test_renyi():
     [
         (em.PureDP(1.0), None, r"needs options=epsilometer.ldp.Options\(domain"),
         (em.PureDP(1.0), 3, "must be epsilometer.ldp.Options"),
-        (em.PureDP(1.0), {"domain": (0, 1)}, "not options of the method ldp-histogram: .*lipschitz"),
+        (
+            em.PureDP(1.0),
+            {"domain": (0, 1)},
+            "not options of the method ldp-histogram: .*lipschitz",
+        ),
         (em.GaussianDP(1.0), OPTIONS, "pure and Rényi"),
         (em.ApproxDP(1.0, 0.1), OPTIONS, "pure and Rényi"),
     ],

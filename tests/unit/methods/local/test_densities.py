@@ -8,7 +8,12 @@ import pytest
 import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.densities import MarginGrid, kernel_density
-from epsilometer.methods.published.local.kernels import KERNELS, find_kernel, robust_scales, rule_of_thumb
+from epsilometer.methods.published.local.kernels import (
+    KERNELS,
+    find_kernel,
+    robust_scales,
+    rule_of_thumb,
+)
 
 
 def tkde_literally(sample, t, h, floor):
@@ -42,7 +47,9 @@ def test_tkde_takes_many_places_and_dimensions():
     assert many.shape == (2,)
     single = em.local.tkde(sample, [0.5, 2.0], [0.3, 0.6], floor=1e-9)
     assert single == pytest.approx(many[1])
-    by_hand = np.mean([tkde_literally([x], 0.5, 0.3, 0) * tkde_literally([y], 2.0, 0.6, 0) for x, y in sample])
+    by_hand = np.mean(
+        [tkde_literally([x], 0.5, 0.3, 0) * tkde_literally([y], 2.0, 0.6, 0) for x, y in sample]
+    )
     assert single == pytest.approx(by_hand, rel=1e-12)
 
 
@@ -78,7 +85,9 @@ def test_rule_of_thumb_is_that_of_r():
     # bw.nrd0(c(1, 2, 3, 4, 10)) is 0.9 * min(sd, IQR/1.34) * 5^-0.2 with R's quartiles 2 and 4.
     sample = np.array([1.0, 2, 3, 4, 10])[:, None]
     expected = 0.9 * min(np.std(sample, ddof=1), 2 / 1.34) * 5**-0.2
-    assert rule_of_thumb(robust_scales(sample), 5, KERNELS["gaussian"])[0] == pytest.approx(expected)
+    assert rule_of_thumb(robust_scales(sample), 5, KERNELS["gaussian"])[0] == pytest.approx(
+        expected
+    )
 
 
 def triangle(u):
@@ -126,9 +135,16 @@ def test_a_bandwidth_is_a_number_a_rule_or_a_function(rng):
     assert by_rule != em.local.tkde(sample, 0.3, "nrd")
     assert em.local.tkde(sample, 0.3, lambda draws: 0.2) == em.local.tkde(sample, 0.3, 0.2)
     seen = []
-    em.local.tkde(rng.normal(size=(50, 2)), [0.0, 0.0], lambda draws: seen.append(draws.shape) or [0.3, 0.4])
+    em.local.tkde(
+        rng.normal(size=(50, 2)), [0.0, 0.0], lambda draws: seen.append(draws.shape) or [0.3, 0.4]
+    )
     assert seen == [(50, 2)]
-    for wrong in ("mean", lambda draws: 0.0, lambda draws: [1.0, 2.0, 3.0], lambda draws: draws.nothing):
+    for wrong in (
+        "mean",
+        lambda draws: 0.0,
+        lambda draws: [1.0, 2.0, 3.0],
+        lambda draws: draws.nothing,
+    ):
         with pytest.raises(InputError, match="bandwidth"):
             em.local.tkde(sample, 0.3, wrong)
 
@@ -137,11 +153,19 @@ def test_a_bandwidth_is_a_number_a_rule_or_a_function(rng):
 def test_every_kernel_bounds_the_loss_in_an_audit(kernel):
     options = em.local.Options(kernel=kernel, region=(-1, 1), proof_bandwidth=lambda draws: 0.15)
     result = em.audit(
-        em.zoo.laplace(1.0), None, em.PureDP(0.5), samples=30_000, seed=0, method="local", options=options
+        em.zoo.laplace(1.0),
+        None,
+        em.PureDP(0.5),
+        samples=30_000,
+        seed=0,
+        method="local",
+        options=options,
     )
     assert result.is_refuted
     assert result.lower_bound < 1.1
-    assert result.findings[0].details["kernel"] == (kernel if isinstance(kernel, str) else "triangle")
+    assert result.findings[0].details["kernel"] == (
+        kernel if isinstance(kernel, str) else "triangle"
+    )
 
 
 def test_rule_of_thumb_survives_constant_samples():
@@ -160,7 +184,9 @@ def test_binned_densities_are_near_the_direct_ones(dimension, rng):
     binned = grid.density(rows, h, kernel)
     chosen = slice(None, None, max(1, len(binned) // 50))
     direct = kernel_density(rows, grid.places()[chosen], h, kernel)
-    assert np.allclose(binned[chosen], direct, rtol=0.03 if dimension > 2 else 0.01, atol=1e-4 * direct.max())
+    assert np.allclose(
+        binned[chosen], direct, rtol=0.03 if dimension > 2 else 0.01, atol=1e-4 * direct.max()
+    )
 
 
 def test_reflection_repairs_the_density_at_an_end_of_the_support():
@@ -169,6 +195,8 @@ def test_reflection_repairs_the_density_at_an_end_of_the_support():
     mended = em.local.tkde(sample, 0.0, 0.05, floor=1e-6, support=(0, None))
     assert plain == pytest.approx(0.48, abs=0.03)
     assert mended == pytest.approx(0.96, abs=0.03)
-    loss = em.local.loss_function(sample, 2 * sample, support=(0.0, math.inf), region=(0, 1), bandwidth=0.05)
+    loss = em.local.loss_function(
+        sample, 2 * sample, support=(0.0, math.inf), region=(0, 1), bandwidth=0.05
+    )
     assert loss(0.0) == pytest.approx(math.log(2), abs=0.05)
     assert np.interp(0.0, loss.points, loss.loss) == pytest.approx(float(loss(0.0)), abs=1e-3)

@@ -56,7 +56,9 @@ def test_interval_is_the_formula():
     found = em.local.interval(left, right, -0.5, floor=1e-3, proof_bandwidth=0.2)
     f, g = (em.local.tkde(side, -0.5, 0.2, floor=1e-3) for side in (left, right))
     sigma = math.sqrt((1 / f + 1 / g) / (2 * math.sqrt(math.pi)))
-    assert found.lower == pytest.approx(math.log(f / g) - ndtri(0.95) * sigma / math.sqrt(5000 * 0.2))
+    assert found.lower == pytest.approx(
+        math.log(f / g) - ndtri(0.95) * sigma / math.sqrt(5000 * 0.2)
+    )
     plane = np.stack([left, right], axis=1)
     found = em.local.interval(plane, plane + 1, [0.0, 0.5], floor=1e-6)
     assert found.estimate > 0
@@ -73,10 +75,14 @@ def mpl_literally(left, right, fresh_left, fresh_right, region, floor, alpha):
         return 0.9 * min(np.std(x, ddof=1), (high - low) / 1.34) * len(x) ** -0.2
 
     def density(x, t, h):
-        return max(np.exp(-0.5 * ((t - x) / h) ** 2).sum() / (math.sqrt(2 * math.pi) * len(x) * h), floor)
+        return max(
+            np.exp(-0.5 * ((t - x) / h) ** 2).sum() / (math.sqrt(2 * math.pi) * len(x) * h), floor
+        )
 
     places = np.linspace(*region, 801)
-    losses = [abs(math.log(density(left, t, nrd0(left)) / density(right, t, nrd0(right)))) for t in places]
+    losses = [
+        abs(math.log(density(left, t, nrd0(left)) / density(right, t, nrd0(right)))) for t in places
+    ]
     t = places[int(np.argmax(losses))]
     h = min(nrd0(fresh_left), nrd0(fresh_right))
     f, g = density(fresh_left, t, h), density(fresh_right, t, h)
@@ -105,7 +111,9 @@ def test_the_audit_with_sizes_is_mpl():
     pairs = [em.Pair([1] * 6, [0] + [2] * 5), em.Pair([1] * 6, [2] * 6)]
     entry = em.zoo.report_noisy_max(1.5)
     options = em.local.Options(n=2000, N=5000, floor=1e-3, select="loss")
-    result = em.measure(entry, pairs, em.PureDP, samples=9000, method="local", options=options, seed=3)
+    result = em.measure(
+        entry, pairs, em.PureDP, samples=9000, method="local", options=options, seed=3
+    )
     found = em.local.mpl(entry, pairs, n=2000, N=5000, floor=1e-3, seed=3)
     assert result.lower_bound == found.lower_bound
     assert result.samples_used == (9000, 9000)
@@ -117,8 +125,22 @@ def test_the_audit_with_sizes_is_mpl():
 def test_every_choice_is_in_the_details():
     result = em.measure(em.zoo.laplace(1.0), None, em.PureDP, samples=5000, method="local", seed=0)
     details = result.findings[0].details
-    assert {"kind", "floor", "region", "bandwidth", "proof_bandwidth", "kernel", "location"} <= details.keys()
-    assert details["chosen_from_draws"] == ["floor", "region", "bandwidth", "proof_bandwidth", "kind"]
+    assert {
+        "kind",
+        "floor",
+        "region",
+        "bandwidth",
+        "proof_bandwidth",
+        "kernel",
+        "location",
+    } <= details.keys()
+    assert details["chosen_from_draws"] == [
+        "floor",
+        "region",
+        "bandwidth",
+        "proof_bandwidth",
+        "kind",
+    ]
     again = em.AuditResult.from_json(result.to_json())
     assert again.findings[0].details["location"] == details["location"]
     assert em.replay(result, em.zoo.laplace(1.0), samples=2000, seed=1).guarantee == "exact"
@@ -144,5 +166,8 @@ def test_data_centric_takes_one_dataset():
 
 def test_jobs_do_not_change_the_bound():
     entry = em.zoo.laplace(1.0)
-    one, two = (em.local.mpl(entry, entry.worst_pair, n=70_000, N=70_000, seed=1, jobs=jobs) for jobs in (1, 2))
+    one, two = (
+        em.local.mpl(entry, entry.worst_pair, n=70_000, N=70_000, seed=1, jobs=jobs)
+        for jobs in (1, 2)
+    )
     assert one.unclipped == two.unclipped

@@ -58,7 +58,14 @@ def test_the_audit_refuses_too():
     with pytest.raises(em.InputError, match="PureDP"):
         em.audit(NEVER, PAIR, em.RenyiDP(2.0, 1.0), method="local")
     with pytest.raises(em.InputError, match="samples=1000 is too few"):
-        em.measure(NEVER, PAIR, em.PureDP, samples=1000, method="local", options=em.local.Options(n=500, N=900))
+        em.measure(
+            NEVER,
+            PAIR,
+            em.PureDP,
+            samples=1000,
+            method="local",
+            options=em.local.Options(n=500, N=900),
+        )
     with pytest.raises(em.InputError, match=r"epsilometer\.local\.Options"):
         em.measure(NEVER, PAIR, em.PureDP, method="local", options="fast")
 
@@ -68,7 +75,12 @@ def test_a_region_without_draws_is_refused():
         em.local.mpl(em.zoo.laplace(1.0), [PAIR], n=1000, N=1000, region=(500, 600), seed=0)
     with pytest.raises(em.InputError, match="none of the training draws"):
         em.measure(
-            em.zoo.laplace(1.0), None, em.PureDP, method="local", options=em.local.Options(region=(500, 600)), seed=0
+            em.zoo.laplace(1.0),
+            None,
+            em.PureDP,
+            method="local",
+            options=em.local.Options(region=(500, 600)),
+            seed=0,
         )
     with pytest.raises(em.InputError, match="none of the training draws"):
         em.local.dpl(em.zoo.geometric(1.0), em.Pair(0, 1), n=1000, region=(500, 600), seed=0)
@@ -95,7 +107,9 @@ def test_mixed_laws_are_sent_to_events(name):
 
 def test_five_dimensions_are_sent_to_events():
     with pytest.raises(em.InputError, match="events"):
-        em.measure(em.zoo.laplace_vector(1.0, 5), None, em.PureDP, samples=5000, method="local", seed=0)
+        em.measure(
+            em.zoo.laplace_vector(1.0, 5), None, em.PureDP, samples=5000, method="local", seed=0
+        )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +124,16 @@ def test_five_dimensions_are_sent_to_events():
         (["x", "y"] * 30, "discrete"),
         ([None, (1, 2), "z"] * 30, "discrete"),
     ],
-    ids=["ints", "tenths", "halves, each once", "whole floats", "reals", "vectors", "names", "shapes"],
+    ids=[
+        "ints",
+        "tenths",
+        "halves, each once",
+        "whole floats",
+        "reals",
+        "vectors",
+        "names",
+        "shapes",
+    ],
 )
 def test_the_kind_is_found(outputs, kind):
     assert em.local.loss_function(outputs, outputs).kind == kind

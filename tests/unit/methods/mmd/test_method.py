@@ -65,7 +65,9 @@ def test_values_are_inverses(threshold, delta):
         there = greatest_discrepancy(epsilon, delta, threshold)
         claim = em.ApproxDP(0.0, delta)
         assert value_of_discrepancy(claim, there, threshold) == pytest.approx(epsilon, abs=1e-9)
-        assert value_of_discrepancy(ApproxDeltaDP(epsilon, 0.0), there, threshold) == pytest.approx(delta, abs=1e-9)
+        assert value_of_discrepancy(ApproxDeltaDP(epsilon, 0.0), there, threshold) == pytest.approx(
+            delta, abs=1e-9
+        )
 
 
 def test_total_variation_is_always_sharper():
@@ -91,7 +93,9 @@ def test_claims_that_cannot_be_refuted_are_refused(claim, refused):
     if not refused:
         method.check(claim)
         return
-    with pytest.raises(InputError, match=r"cannot refute .* by construction.*0\.88.*total-variation"):
+    with pytest.raises(
+        InputError, match=r"cannot refute .* by construction.*0\.88.*total-variation"
+    ):
         method.check(claim)
     MmdMethod(Options(threshold="total-variation")).check(claim)
     MmdMethod().check(claim)  # takes that one by itself
@@ -102,9 +106,22 @@ def test_refused_before_anything_is_drawn():
         raise AssertionError("drawn")
 
     with pytest.raises(InputError, match="by construction"):
-        em.audit(never, (0, 1), em.PureDP(1.0), method="mmd", samples=1000, options={"threshold": "published"})
+        em.audit(
+            never,
+            (0, 1),
+            em.PureDP(1.0),
+            method="mmd",
+            samples=1000,
+            options={"threshold": "published"},
+        )
     with pytest.raises(InputError, match="by construction"):
-        em.compare(np.zeros(100), np.ones(100), em.PureDP(1.0), method="mmd", options={"threshold": "published"})
+        em.compare(
+            np.zeros(100),
+            np.ones(100),
+            em.PureDP(1.0),
+            method="mmd",
+            options={"threshold": "published"},
+        )
 
 
 def test_a_claim_beyond_the_published_threshold():
@@ -119,7 +136,9 @@ def test_the_function_has_norm_one_and_its_cells_hold_it(rng):
     proposal = MmdMethod().propose(*sides, Task(em.PureDP(0.1), (2000, 2000), 0.05, Stream(0)))
     score = proposal.cells.partition.blocks[0].groups[0].score
     scaled = score.landmarks / score.bandwidth
-    assert score.weights @ kernel_matrix("gaussian", scaled, scaled) @ score.weights == pytest.approx(1.0, abs=1e-6)
+    assert score.weights @ kernel_matrix(
+        "gaussian", scaled, scaled
+    ) @ score.weights == pytest.approx(1.0, abs=1e-6)
     values = score.evaluate(sides[0].blocks[0].columns)
     cells = proposal.cells.partition.index(sides[0])
     assert np.abs(values).max() <= 1.0
@@ -143,7 +162,9 @@ def test_pairs_estimate_the_squared_discrepancy(rng):
     assert len(terms) == 100_000
     assert np.abs(terms).max() <= 2.0
     # Six standard errors of the mean.
-    assert terms.mean() == pytest.approx(2.0 * (1.0 - math.exp(-1 / 6)) / math.sqrt(3), abs=6 * terms.std() / 316)
+    assert terms.mean() == pytest.approx(
+        2.0 * (1.0 - math.exp(-1 / 6)) / math.sqrt(3), abs=6 * terms.std() / 316
+    )
 
 
 def _of_one_shape(points):
@@ -162,7 +183,10 @@ def test_the_terms_are_the_papers_h(kernel, rng):
             return math.exp(-math.dist(x, y))
         return (1 + x @ y) ** 2 / ((1 + x @ x) * (1 + y @ y))
 
-    expected = [k(left[i], left[i + 1]) - 2 * k(left[i], right[i]) + k(right[i], right[i + 1]) for i in range(0, 6, 2)]
+    expected = [
+        k(left[i], left[i + 1]) - 2 * k(left[i], right[i]) + k(right[i], right[i + 1])
+        for i in range(0, 6, 2)
+    ]
     assert pair_terms(_of_one_shape(left), _of_one_shape(right), kernel) == pytest.approx(expected)
 
 
@@ -203,7 +227,9 @@ def test_the_bandwidth_is_an_input(rng):
     outputs = read_outputs(rng.normal(size=(500, 2)))
 
     def bandwidth(**settings):
-        return learn_shapes(outputs, outputs, rng=Stream(0).rng(Purpose.LEARN), **settings)[0].bandwidth
+        return learn_shapes(outputs, outputs, rng=Stream(0).rng(Purpose.LEARN), **settings)[
+            0
+        ].bandwidth
 
     assert bandwidth(bandwidth=0.25) == 0.25
     assert bandwidth(bandwidth="median") == bandwidth()
@@ -224,13 +250,21 @@ def test_the_bandwidth_is_an_input(rng):
 )
 def test_kernels_that_are_none(wrong, message, rng):
     with pytest.raises(InputError, match=message):
-        em.compare(rng.normal(size=2000), rng.normal(size=2000), em.PureDP, method="mmd", options=Options(**wrong))
+        em.compare(
+            rng.normal(size=2000),
+            rng.normal(size=2000),
+            em.PureDP,
+            method="mmd",
+            options=Options(**wrong),
+        )
 
 
 def test_the_exact_certificate_sees_smaller_leaks(rng):
     sides = rng.laplace(0.0, 1.0, 20_000), rng.laplace(0.15, 1.0, 20_000)
     found = {
-        certificate: em.compare(*sides, em.PureDP, method="mmd", options=Options(certificate=certificate), seed=0)
+        certificate: em.compare(
+            *sides, em.PureDP, method="mmd", options=Options(certificate=certificate), seed=0
+        )
         for certificate in ("exact", "published")
     }
     assert found["exact"].lower_bound > 0.02

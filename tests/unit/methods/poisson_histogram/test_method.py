@@ -30,7 +30,9 @@ def test_algorithm_3_line_by_line(rng):
     """With as many draws as there are, the random part is the whole."""
     x, y = np.array([50, 30, 20]), np.array([20, 30, 50])
     found = estimate(x, y, 0.3, tolerance=1e-3, margin=0.01, rng=rng)
-    expected = sum(max(0.0, (a - math.exp(0.3) * b) / 100) for a, b in zip(x, y, strict=True)) - 0.01
+    expected = (
+        sum(max(0.0, (a - math.exp(0.3) * b) / 100) for a, b in zip(x, y, strict=True)) - 0.01
+    )
     assert found.value == pytest.approx(expected)
     assert (found.used, found.is_complete) == (100, False)
     assert found.wanted > 1000
@@ -91,7 +93,9 @@ def test_vectors_are_one_output_each(rng):
 def test_given_bounds_are_cut_into_cells_of_equal_width(rng):
     sides = [read_outputs(rng.normal(side, 1.0, 4000)) for side in (0, 1)]
     options = Options(cells=4, bounds=(0.0, 2.0), certificate="published")
-    proposal = PoissonHistogramMethod(options).propose(*sides, Task(em.PureDP(0.5), (4000, 4000), 0.05, Stream(0)))
+    proposal = PoissonHistogramMethod(options).propose(
+        *sides, Task(em.PureDP(0.5), (4000, 4000), 0.05, Stream(0))
+    )
     assert proposal.partition.blocks[0].groups[0].line.edges == pytest.approx([0.5, 1.0, 1.5])
     low = proposal.tally(read_outputs([-9.0, 0.4, 0.6, 9.0]), 0)
     assert list(low[:4]) == [2, 1, 0, 1]

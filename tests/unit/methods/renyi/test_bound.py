@@ -44,7 +44,10 @@ def test_several_pairs_pay_for_their_number():
     samples = [(RIGHT, LEFT), (LEFT, RIGHT), (LEFT[::-1], LEFT)]
     best, bound = em.renyi.lower_bound_of_pairs(samples, 2.0, 0.05, confidence=0.9)
     assert bound == em.renyi.lower_bound(*samples[best], 2.0, 0.05, confidence=0.9 ** (1 / 3))
-    assert bound.lower_bound < em.renyi.lower_bound(*samples[best], 2.0, 0.05, confidence=0.9).lower_bound
+    assert (
+        bound.lower_bound
+        < em.renyi.lower_bound(*samples[best], 2.0, 0.05, confidence=0.9).lower_bound
+    )
     with pytest.raises(InputError, match="empty"):
         em.renyi.lower_bound_of_pairs([], 2.0)
 

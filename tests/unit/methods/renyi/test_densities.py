@@ -28,7 +28,11 @@ def literal_functional(values, degree, bandwidth):
     """(1/n²)·ΣΣ K^(degree)((x − y)/h)/h^(degree + 1)."""
     z = (values[:, None] - values[None, :]) / bandwidth
     coefficients = [0.0] * degree + [1.0]
-    kernel = np.polynomial.hermite_e.hermeval(z, coefficients) * np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    kernel = (
+        np.polynomial.hermite_e.hermeval(z, coefficients)
+        * np.exp(-0.5 * z * z)
+        / math.sqrt(2 * math.pi)
+    )
     return float(kernel.mean() / bandwidth ** (degree + 1))
 
 
@@ -48,7 +52,9 @@ def test_the_plug_in_rule_is_its_double_sum():
 def test_the_plug_in_rule_knows_the_normal_law():
     values = quantiles(20_000)[:, None]
     grid = grid_over(values, values)
-    assert plug_in_bandwidth(grid.count(values), grid.spacings[0]) == pytest.approx(1.06 * 20_000**-0.2, rel=0.06)
+    assert plug_in_bandwidth(grid.count(values), grid.spacings[0]) == pytest.approx(
+        1.06 * 20_000**-0.2, rel=0.06
+    )
 
 
 def test_bandwidths_scale_with_their_units():
@@ -63,7 +69,9 @@ def test_bandwidths_scale_with_their_units():
     assert widths[0] < h / 1e6  # undersmoothing narrows
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "silverman", lambda u: np.maximum(1 - np.abs(u), 0)])
+@pytest.mark.parametrize(
+    "kernel", ["gaussian", "laplace", "silverman", lambda u: np.maximum(1 - np.abs(u), 0)]
+)
 @pytest.mark.parametrize(
     "bandwidth", [None, "dpik", "nrd0", "nrd", 0.2, lambda draws: draws.std() * len(draws) ** -0.2]
 )
@@ -81,7 +89,9 @@ def test_a_function_sees_the_draws_of_one_coordinate():
     assert seen == [0.5, 0.5, 1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("wrong", [{"bandwidth": "sj"}, {"bandwidth": -1.0}, {"kernel": "box"}, {"power": 0.5}])
+@pytest.mark.parametrize(
+    "wrong", [{"bandwidth": "sj"}, {"bandwidth": -1.0}, {"kernel": "box"}, {"power": 0.5}]
+)
 def test_smoothing_that_makes_no_sense(wrong):
     with pytest.raises(InputError, match="|".join(["undersmoothing", *wrong])):
         Smoothing(**wrong)
@@ -104,14 +114,18 @@ def test_smoothing_keeps_mass_and_narrow_kernels_change_nothing():
     counts = np.zeros(500)
     counts[250] = 10.0
     assert smooth(counts, 1.0, 7.0).sum() == pytest.approx(10.0, rel=1e-5)
-    assert smooth(counts, 1.0, 7.0)[250] == pytest.approx(10.0 / (7.0 * math.sqrt(2 * math.pi)), rel=1e-5)
+    assert smooth(counts, 1.0, 7.0)[250] == pytest.approx(
+        10.0 / (7.0 * math.sqrt(2 * math.pi)), rel=1e-5
+    )
     np.testing.assert_array_equal(smooth(counts, 1.0, 0.1), counts)
 
 
 def test_two_dimensions_are_a_product():
     x = quantiles(400)
     values = np.stack(np.meshgrid(x, 2.0 * x), axis=-1).reshape(-1, 2)
-    found = read_densities(values + 1e-9 * np.arange(len(values))[:, None], values[::-1], Smoothing())
+    found = read_densities(
+        values + 1e-9 * np.arange(len(values))[:, None], values[::-1], Smoothing()
+    )
     assert found.p.sum() * found.width == pytest.approx(1.0, abs=0.01)
     assert found.unit == pytest.approx(2.0, rel=0.05)
 
@@ -120,13 +134,20 @@ def test_rows_are_counted():
     left = np.array([[0, 1], [0, 1], [1, 0], [0, 0]])
     right = np.array([[1, 0], [1, 0], [1, 1], [1, 1]], dtype=bool)
     found = read_densities(left, right.astype(int), Smoothing())
-    assert sorted(zip(found.p, found.q, strict=True)) == [(0.0, 0.5), (0.25, 0.0), (0.25, 0.5), (0.5, 0.0)]
+    assert sorted(zip(found.p, found.q, strict=True)) == [
+        (0.0, 0.5),
+        (0.25, 0.0),
+        (0.25, 0.5),
+        (0.5, 0.0),
+    ]
 
 
 def test_far_apart_whole_numbers_and_strings_are_counted_too():
     found = read_densities([0, 10**15, 0, 0], [10**15] * 3, Smoothing())
     assert sorted(found.p) == [0.25, 0.75]
-    assert sorted(read_densities(["a", "b", "a"], ["b", "c", "b"], Smoothing()).q) == pytest.approx([0.0, 1 / 3, 2 / 3])
+    assert sorted(read_densities(["a", "b", "a"], ["b", "c", "b"], Smoothing()).q) == pytest.approx(
+        [0.0, 1 / 3, 2 / 3]
+    )
 
 
 def test_whole_numbers_as_floats_are_discrete():

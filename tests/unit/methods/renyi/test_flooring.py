@@ -17,7 +17,9 @@ def literal(p, q, order, tau, beta, width):
     total = np.sum(p**order * q_tau ** (1 - order)) * width
     first = order**2 * (np.sum(p ** (2 * order - 1) * q_tau ** (2 - 2 * order)) * width - total**2)
     inner = np.sum(pi * q * q_tau ** (-order) * p**order) * width
-    second = (order - 1) ** 2 * (np.sum(pi**2 * q_tau ** (-2 * order) * p ** (2 * order) * q) * width - inner**2)
+    second = (order - 1) ** 2 * (
+        np.sum(pi**2 * q_tau ** (-2 * order) * p ** (2 * order) * q) * width - inner**2
+    )
     scale = ((order - 1) * total) ** 2
     return math.log(total) / (order - 1), first / scale, second / scale
 
@@ -76,7 +78,9 @@ def test_senseless_floors_are_refused(floor):
         em.renyi.floored_divergence([0.5, 0.5], [0.5, 0.5], 2.0, floor=floor)
 
 
-@pytest.mark.parametrize(("p", "q"), [([], []), ([0.5, 0.5], [1.0]), ([-0.1, 1.1], [0.5, 0.5]), ([[1.0]], [[1.0]])])
+@pytest.mark.parametrize(
+    ("p", "q"), [([], []), ([0.5, 0.5], [1.0]), ([-0.1, 1.1], [0.5, 0.5]), ([[1.0]], [[1.0]])]
+)
 def test_senseless_densities_are_refused(p, q):
     with pytest.raises(InputError, match=r"p has|q has"):
         em.renyi.floored_divergence(p, q, 2.0)

@@ -8,7 +8,16 @@ from epsilometer.errors import InputError
 
 
 def measured(entry, order=2.0, samples=20_000, **keywords):
-    return em.measure(entry, None, em.RenyiDP, order=order, samples=samples, seed=1, method="renyi-floored", **keywords)
+    return em.measure(
+        entry,
+        None,
+        em.RenyiDP,
+        order=order,
+        samples=samples,
+        seed=1,
+        method="renyi-floored",
+        **keywords,
+    )
 
 
 def test_it_bounds_densities_and_says_that_it_is_asymptotic():
@@ -29,14 +38,18 @@ def test_it_bounds_two_numbers():
 
 
 def test_options_reach_the_bound():
-    result = measured(em.zoo.randomized_responses(1.0, users=3), options=em.renyi.Options(floor=1e-5))
+    result = measured(
+        em.zoo.randomized_responses(1.0, users=3), options=em.renyi.Options(floor=1e-5)
+    )
     details = result.findings[0].details
     assert details["floor"] == 1e-5
     assert "n·floor" in details["warnings"][0]
 
 
 def test_zero_concentrated_claims_get_an_order():
-    result = em.measure(em.zoo.gaussian(sigma=1.0), None, em.ZCDP, samples=20_000, seed=1, method="renyi-floored")
+    result = em.measure(
+        em.zoo.gaussian(sigma=1.0), None, em.ZCDP, samples=20_000, seed=1, method="renyi-floored"
+    )
     assert 0.3 < result.lower_bound < 0.5
 
 
@@ -54,7 +67,9 @@ def test_other_notions_are_refused_before_sampling(method):
         em.audit(em.from_batch(never), (0, 1), em.PureDP(1.0), method=method)
 
 
-@pytest.mark.parametrize(("options", "message"), [(3, "Options"), ({"flor": 1}, "did you mean 'floor'")])
+@pytest.mark.parametrize(
+    ("options", "message"), [(3, "Options"), ({"flor": 1}, "did you mean 'floor'")]
+)
 def test_foreign_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         measured(em.zoo.gaussian(sigma=1.0), options=options)
@@ -69,6 +84,12 @@ def test_senseless_options_are_refused(keywords):
 def test_outputs_off_the_grid_only_lower_the_bound():
     rng = np.random.default_rng(3)
     left, right = rng.normal(0, 1, 4000), rng.normal(1, 1, 4000)
-    whole = em.compare(left, right, em.RenyiDP, order=2.0, seed=1, method="renyi-floored").lower_bound
+    whole = em.compare(
+        left, right, em.RenyiDP, order=2.0, seed=1, method="renyi-floored"
+    ).lower_bound
     left[::10] = right[::10] = np.nan
-    assert 0.0 < em.compare(left, right, em.RenyiDP, order=2.0, seed=1, method="renyi-floored").lower_bound < whole
+    assert (
+        0.0
+        < em.compare(left, right, em.RenyiDP, order=2.0, seed=1, method="renyi-floored").lower_bound
+        < whole
+    )

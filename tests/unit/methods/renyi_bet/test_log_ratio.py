@@ -51,7 +51,9 @@ def test_it_describes_itself(score):
     assert "output < 2" in text
 
 
-@pytest.mark.parametrize("change", [{"scores": [0.0]}, {"scores": "many"}, {"order": None}, {"partition": 3}])
+@pytest.mark.parametrize(
+    "change", [{"scores": [0.0]}, {"scores": "many"}, {"order": None}, {"partition": 3}]
+)
 def test_a_damaged_score_is_an_input_error(score, change):
     with pytest.raises(InputError, match="stored score"):
         LogRatio.from_dict(score.to_dict() | change)

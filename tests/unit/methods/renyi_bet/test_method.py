@@ -92,16 +92,25 @@ def test_no_warnings_at_a_high_order():
     entry = em.zoo.nondp_laplace1(epsilon=0.01)
     for seed in range(2):
         claim = em.RenyiDP(200.0, 0.01)
-        em.audit(entry, entry.worst_pair, claim, samples=4_000, seed=seed, method="renyi-variational")
+        em.audit(
+            entry, entry.worst_pair, claim, samples=4_000, seed=seed, method="renyi-variational"
+        )
 
 
 def test_equal_laws_promise_nothing():
-    result = em.measure(lambda dataset, rng: rng.normal(), (0, 1), em.RenyiDP, order=2.0, samples=2000, seed=1)
+    result = em.measure(
+        lambda dataset, rng: rng.normal(), (0, 1), em.RenyiDP, order=2.0, samples=2000, seed=1
+    )
     assert result.lower_bound == 0.0
 
 
 def test_one_single_output_is_no_accident():
-    assert em.measure(lambda dataset: 1, (0, 1), em.RenyiDP, order=2.0, samples=100, seed=1).lower_bound == 0.0
+    assert (
+        em.measure(
+            lambda dataset: 1, (0, 1), em.RenyiDP, order=2.0, samples=100, seed=1
+        ).lower_bound
+        == 0.0
+    )
 
 
 def test_a_proposal_survives_pickling():
@@ -118,7 +127,9 @@ def test_the_prediction_is_the_bound_at_expected_counts():
     above, below = (np.round(share * 10_000).astype(np.int64) for share in (score.p, score.q))
     tallies = (below, above) if proposal.flipped else (above, below)
     bound = proposal.certify(*tallies, em.Pair(0, 1), 0.05).lower_bound
-    predicted = predict(score.scores[None, :], 2.0, above, below, (10_000, 10_000), 0.05, np.ones(1))[0][0]
+    predicted = predict(
+        score.scores[None, :], 2.0, above, below, (10_000, 10_000), 0.05, np.ones(1)
+    )[0][0]
     assert bound == pytest.approx(predicted, abs=0.01)
 
 

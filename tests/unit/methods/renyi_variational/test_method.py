@@ -11,7 +11,11 @@ from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.methods import Task
 from epsilometer.methods.published.auditorium.families import best_function, variational_value
-from epsilometer.methods.published.auditorium.renyi_variational import Options, RenyiVariationalMethod, published_error
+from epsilometer.methods.published.auditorium.renyi_variational import (
+    Options,
+    RenyiVariationalMethod,
+    published_error,
+)
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.outputs.scores import NetworkScore
@@ -43,7 +47,10 @@ def test_free_values_reach_the_divergence(order):
 def test_no_function_exceeds_the_divergence(rng):
     for order in (1.2, 2.0, 9.0):
         for _ in range(200):
-            assert variational_value(rng.normal(size=3) * 3, P, Q, order) <= divergence(P, Q, order) + 1e-9
+            assert (
+                variational_value(rng.normal(size=3) * 3, P, Q, order)
+                <= divergence(P, Q, order) + 1e-9
+            )
 
 
 def test_the_bound_is_kept():
@@ -52,7 +59,9 @@ def test_the_bound_is_kept():
     assert 0.0 < variational_value(h, P, Q, 2.0) < divergence(P, Q, 2.0)
 
 
-@pytest.mark.parametrize(("family", "least"), [("bins", 0.8), ("chebyshev", 0.82), ("auto", 0.8), ("network", 0.75)])
+@pytest.mark.parametrize(
+    ("family", "least"), [("bins", 0.8), ("chebyshev", 0.82), ("auto", 0.8), ("network", 0.75)]
+)
 def test_every_family_follows_a_gaussian(family, least):
     result = measured(em.zoo.gaussian(sigma=1.0), options=Options(family=family), order=2.0)
     assert result.guarantee == "exact"
@@ -61,7 +70,11 @@ def test_every_family_follows_a_gaussian(family, least):
 
 
 def test_a_wished_degree_and_bound_are_used():
-    line = measured(em.zoo.gaussian(sigma=1.0), options=Options(family="chebyshev", degree=1, bound=0.5), order=2.0)
+    line = measured(
+        em.zoo.gaussian(sigma=1.0),
+        options=Options(family="chebyshev", degree=1, bound=0.5),
+        order=2.0,
+    )
     assert line.findings[0].details["range"] <= 0.5 + 1e-9
     assert 0.2 < line.lower_bound < 0.8
 
@@ -71,13 +84,17 @@ def test_vectors_are_vectors(rng):
     sides = [read_outputs(rng.normal((side, side), 1.0, (10_000, 2))) for side in (0, 1)]
     for family in ("chebyshev", "network", "auto"):
         method = RenyiVariationalMethod(Options(family=family))
-        proposal = method.propose(*sides, Task(em.RenyiDP(1.5, 0.0), (10_000, 10_000), 0.05, Stream(0)))
+        proposal = method.propose(
+            *sides, Task(em.RenyiDP(1.5, 0.0), (10_000, 10_000), 0.05, Stream(0))
+        )
         tallies = [proposal.tally(side, number) for number, side in enumerate(sides)]
         assert tallies[0].sum() == 10_000
         assert 0.9 < proposal.certify(*tallies, em.Pair(0, 1), 0.05).lower_bound < 1.5
 
 
-@pytest.mark.parametrize("entry", [em.zoo.svt3(1.5), em.zoo.clamped_laplace(1.0), em.zoo.randomized_response(1.0)])
+@pytest.mark.parametrize(
+    "entry", [em.zoo.svt3(1.5), em.zoo.clamped_laplace(1.0), em.zoo.randomized_response(1.0)]
+)
 def test_mixed_and_discrete_outputs(entry):
     assert measured(entry, order=2.0).lower_bound > 0.2
 
@@ -95,7 +112,9 @@ def test_pure_privacy_by_the_tight_threshold():
 
 def test_pure_privacy_is_replayed_as_such():
     entry = em.zoo.laplace(1.0)
-    result = em.audit(entry, None, em.PureDP(0.5), samples=20_000, seed=1, method="renyi-variational")
+    result = em.audit(
+        entry, None, em.PureDP(0.5), samples=20_000, seed=1, method="renyi-variational"
+    )
     assert result.is_refuted
     again = em.replay(em.AuditResult.from_json(result.to_json()), entry, samples=20_000, seed=2)
     assert again.is_refuted
@@ -106,7 +125,9 @@ def test_pure_privacy_is_replayed_as_such():
 def test_the_published_error():
     """Corollary 4.4 at α = 2, C = .5, n = 10⁵, β = .05."""
     eta = math.sqrt(max(3 * math.exp(1.0), 2 * math.exp(1.0)) * math.log(40) / 1e5)
-    assert published_error(2.0, 0.5, 100_000, 0.05) == pytest.approx(math.log((1 + eta) / (1 - eta)))
+    assert published_error(2.0, 0.5, 100_000, 0.05) == pytest.approx(
+        math.log((1 + eta) / (1 - eta))
+    )
     assert published_error(2.0, 50.0, 100_000, 0.05) == math.inf
     assert published_error(2.0, 1e6, 1, 0.05) == math.inf
 
@@ -149,7 +170,12 @@ def test_without_the_extra_only_the_network_is_missing(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'epsilometer\[neural\]'"):
         measured(em.zoo.laplace(1.0), samples=1000, order=2.0, options=Options(family="network"))
     for family in ("chebyshev", "bins"):
-        assert measured(em.zoo.laplace(1.0), samples=2000, order=2.0, options=Options(family=family)).lower_bound > 0.2
+        assert (
+            measured(
+                em.zoo.laplace(1.0), samples=2000, order=2.0, options=Options(family=family)
+            ).lower_bound
+            > 0.2
+        )
 
 
 @pytest.mark.parametrize("claim", [em.ZCDP(1.0), em.ApproxDP(1.0, 0.01), em.GaussianDP(1.0)])
