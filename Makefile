@@ -71,7 +71,8 @@ check: setup ## lint, formatting, types, import contracts
 # Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same. A
 # fresh clone compiles its tests once, from both ends, instead of once per process.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: setup ## all tests, and the checks among them
+test: setup ## the checks, then all tests; ARGS="tests/unit -x" runs some tests alone
+	@[ -n "$(ARGS)" ] || $(MAKE) --no-print-directory check
 	@[ -d tests/__pycache__ ] || { echo "test: compiling the tests"; \
 		for part in tests/unit tests; do $(PY) -m pytest -q --collect-only $$part > /dev/null & done; wait; }
 	@echo "test: pytest on $(JOBS) processes"

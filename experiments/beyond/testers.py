@@ -160,9 +160,9 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     told = case.parameters
     entry, notion = entry_of(told["entry"]), _NOTIONS[told["notion"]]
     rooms = {
-        "hockey-stick": em.hockey_stick,
-        "mmd": em.mmd,
-        "renyi-variational": em.renyi_variational,
+        "hockey-stick": em.auditorium.hockey_stick,
+        "mmd": em.auditorium.mmd,
+        "renyi-variational": em.auditorium.renyi_variational,
     }
     options = rooms[told["method"]].Options(**told["options"]) if told["options"] else None
     began = time.process_time()

@@ -8,8 +8,9 @@ counterexample that anyone can replay.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# what type checkers and editors see; at run time each name is imported when it is first used
+# What type checkers and editors see; at run time each name is imported when it is first used.
 if TYPE_CHECKING:
+    __version__: str
     from epsilometer import methods, zoo
     from epsilometer.auditing.planning import plan
     from epsilometer.auditing.profile import Profile, profile
@@ -33,13 +34,7 @@ if TYPE_CHECKING:
     from epsilometer.mechanisms.http import from_http
     from epsilometer.mechanisms.recordings import from_recording
     from epsilometer.methods import sequential
-    from epsilometer.methods.published import ldp, local, renyi
-    from epsilometer.methods.published.auditorium import (
-        hockey_stick,
-        mmd,
-        poisson_histogram,
-        renyi_variational,
-    )
+    from epsilometer.methods.published import auditorium, ldp, local, renyi
     from epsilometer.report.progress import ProgressBar
     from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
@@ -51,8 +46,6 @@ __all__ = [
     "EpsilometerError",
     "EpsilometerWarning",
     "Finding",
-]
-__all__ += [
     "GaussianDP",
     "InputError",
     "MechanismError",
@@ -60,8 +53,6 @@ __all__ += [
     "Pair",
     "PrivacyViolation",
     "Profile",
-]
-__all__ += [
     "ProgressBar",
     "PureDP",
     "RenyiDP",
@@ -70,9 +61,8 @@ __all__ += [
     "Witness",
     "around",
     "audit",
+    "auditorium",
     "compare",
-]
-__all__ += [
     "domains",
     "finders",
     "fitted",
@@ -81,29 +71,22 @@ __all__ += [
     "from_command",
     "from_http",
     "from_opendp",
-]
-__all__ += [
     "from_recording",
     "from_scores",
-    "hockey_stick",
     "ldp",
     "local",
     "measure",
     "methods",
-    "mmd",
     "one_run",
-]
-__all__ += [
     "plan",
-    "poisson_histogram",
     "profile",
     "renyi",
-    "renyi_variational",
     "repeated",
     "replay",
     "sequential",
+    "verify",
+    "zoo",
 ]
-__all__ += ["verify", "zoo"]
 
 # Where each name lives. Nothing is imported before it is used: `epsilometer --version` need not
 # load NumPy.
@@ -115,14 +98,12 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.checker": ("verify",),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
-        *(
-            "EngineError",
-            "EpsilometerError",
-            "EpsilometerWarning",
-            "InputError",
-            "MechanismError",
-            "MissingExtraError",
-        ),
+        "EngineError",
+        "EpsilometerError",
+        "EpsilometerWarning",
+        "InputError",
+        "MechanismError",
+        "MissingExtraError",
         "PrivacyViolation",
     ),
     "epsilometer.inputs": ("Pair",),
@@ -143,16 +124,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 # Packages that are public under a short name.
 _NAMESPACES: dict[str, str] = {
+    "auditorium": "epsilometer.methods.published.auditorium",
     "domains": "epsilometer.inputs.domains",
     "finders": "epsilometer.inputs.finders",
-    "hockey_stick": "epsilometer.methods.published.auditorium.hockey_stick",
     "ldp": "epsilometer.methods.published.ldp",
     "local": "epsilometer.methods.published.local",
     "methods": "epsilometer.methods",
-    "mmd": "epsilometer.methods.published.auditorium.mmd",
-    "poisson_histogram": "epsilometer.methods.published.auditorium.poisson_histogram",
     "renyi": "epsilometer.methods.published.renyi",
-    "renyi_variational": "epsilometer.methods.published.auditorium.renyi_variational",
     "sequential": "epsilometer.methods.sequential",
     "zoo": "epsilometer.zoo",
 }
@@ -163,10 +141,25 @@ def __getattr__(name: str) -> Any:
         value: Any = getattr(import_module(_HOME_OF[name]), name)
     elif name in _NAMESPACES:
         value = import_module(_NAMESPACES[name])
+    elif name == "__version__":
+        from epsilometer.environment import package_version
+
+        value = package_version()
     else:
-        raise AttributeError(f"module 'epsilometer' has no attribute {name!r}")
+        raise AttributeError(f"module 'epsilometer' has no attribute {name!r}{_suggestion(name)}")
     globals()[name] = value
     return value
+
+
+def _suggestion(name: str) -> str:
+    """The public name that was probably meant, as the end of a message."""
+    from difflib import get_close_matches  # only needed for a mistake
+
+    moved = {"hockey_stick", "mmd", "poisson_histogram", "renyi_variational"}
+    if name in moved:
+        return f"; it is epsilometer.auditorium.{name}"
+    similar = get_close_matches(name, __all__, n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
 
 
 def __dir__() -> list[str]:

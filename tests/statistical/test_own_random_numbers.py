@@ -63,7 +63,7 @@ def test_audits_with_the_published_certificate_keep_their_rate(confidence, broke
     """Whole audits at the boundary, with 1814 draws per side that prove: one of the unlucky numbers."""
     probabilities = 0.1 * math.exp(-0.5), 0.1
     coin = em.from_batch(lambda side, n, rng: rng.random(n) < probabilities[side])
-    options = em.hockey_stick.Options(certificate="published")
+    options = em.auditorium.hockey_stick.Options(certificate="published")
     settings = {
         "samples": 2591,
         "confidence": confidence,

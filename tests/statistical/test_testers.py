@@ -16,14 +16,14 @@ CASES = {
     "hockey-stick, δ": ("hockey-stick", None, zoo.gaussian(), em.ApproxDP, {"epsilon": 0.5}),
     "hockey-stick, trees": (
         "hockey-stick",
-        em.hockey_stick.Options(classifier="boosting"),
+        em.auditorium.hockey_stick.Options(classifier="boosting"),
         zoo.laplace_vector(3.0, dimension=3),
         em.PureDP,
         {},
     ),
     "hockey-stick, published": (
         "hockey-stick",
-        em.hockey_stick.Options(certificate="published"),
+        em.auditorium.hockey_stick.Options(certificate="published"),
         zoo.gaussian(),
         em.ApproxDP,
         {"epsilon": 0.5},
@@ -52,7 +52,7 @@ CASES = {
     ),
     "mmd": (
         "mmd",
-        em.mmd.Options(threshold="total-variation"),
+        em.auditorium.mmd.Options(threshold="total-variation"),
         zoo.randomized_response(1.0),
         em.PureDP,
         {},
@@ -79,7 +79,7 @@ def test_bounds_are_rarely_above_the_truth(case, rarely):
 @pytest.mark.parametrize("certificate", ["exact", "published"])
 def test_equal_laws_have_no_discrepancy(certificate, rarely, rng):
     """There a discrepancy of 0 is the truth, and nothing is to spare."""
-    options = em.mmd.Options(certificate=certificate)
+    options = em.auditorium.mmd.Options(certificate=certificate)
 
     def tells_apart(seed):
         left, right = rng.normal(size=(2, SAMPLES))

@@ -60,7 +60,7 @@ def test_a_mapping_becomes_the_options_of_the_method():
     assert as_options("ldp-histogram", {"domain": [0, 1], "lipschitz": 1.5}) == em.ldp.Options(
         (0, 1), 1.5
     )
-    given = em.mmd.Options()
+    given = em.auditorium.mmd.Options()
     assert as_options("mmd", given) is given
 
 

@@ -44,7 +44,7 @@ def test_a_task_without_a_stream_has_fresh_entropy():
 
 
 def published(**settings):
-    options = em.hockey_stick.Options(certificate="published")
+    options = em.auditorium.hockey_stick.Options(certificate="published")
     return em.audit(
         COIN,
         em.Pair(0, 1),
@@ -83,7 +83,7 @@ def test_a_randomised_certificate_survives_an_interruption(tmp_path):
 def test_another_seed_makes_another_mixture():
     """On the same draws: the recorded sides are the same, and so are their tallies up to the shuffle."""
     sides = [np.repeat([True, False], [n, 5000 - n]) for n in (1500, 1000)]
-    options = em.hockey_stick.Options(certificate="published")
+    options = em.auditorium.hockey_stick.Options(certificate="published")
     bounds = {
         em.compare(*sides, em.PureDP, method="hockey-stick", options=options, seed=seed).lower_bound
         for seed in range(6)

@@ -75,7 +75,7 @@ def test_trees_see_what_columns_together_tell():
     sides = interacting(0, 20_000, rng), interacting(1, 20_000, rng)
     found = {}
     for classifier in ("cells", "boosting", "auto"):
-        options = em.hockey_stick.Options(classifier=classifier)
+        options = em.auditorium.hockey_stick.Options(classifier=classifier)
         result = em.compare(
             *sides, em.ApproxDP, epsilon=0.5, method="hockey-stick", options=options, seed=0
         )
@@ -133,7 +133,7 @@ def test_published_without_draws_proves_nothing(rng):
 
 def test_replay_and_report(tmp_path):
     entry = em.zoo.laplace_vector(1.5, dimension=3)
-    options = em.hockey_stick.Options(classifier="boosting")
+    options = em.auditorium.hockey_stick.Options(classifier="boosting")
     result = em.audit(
         entry, None, em.PureDP(0.5), samples=20_000, seed=1, method="hockey-stick", options=options
     )

@@ -59,7 +59,7 @@ def test_numbers_are_cut_into_so_many_cells(rng):
 
 
 def test_the_published_estimate_decides_nothing():
-    options = em.poisson_histogram.Options(certificate="published")
+    options = em.auditorium.poisson_histogram.Options(certificate="published")
     settings = {"samples": 20_000, "seed": 0, "method": "poisson-histogram"}
     result = em.audit(em.zoo.laplace(2.0), None, em.PureDP(0.5), options=options, **settings)
     assert result.lower_bound > 0.5
@@ -69,7 +69,7 @@ def test_the_published_estimate_decides_nothing():
 
 
 def test_too_few_draws_are_named():
-    options = em.poisson_histogram.Options(certificate="published", tolerance=0.01)
+    options = em.auditorium.poisson_histogram.Options(certificate="published", tolerance=0.01)
     result = em.measure(
         em.zoo.laplace(1.0),
         None,

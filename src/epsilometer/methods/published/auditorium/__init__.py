@@ -1,5 +1,33 @@
 """The testers of DP-Auditorium (Kong, Muñoz Medina, Ribero, Syed 2023), one file each.
 
+They are public as `epsilometer.auditorium`: `hockey_stick`, `mmd`, `poisson_histogram` and
+`renyi_variational`, each with its `Options`.
+
 Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
     Auditing Differential Privacy".
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# At run time each module is imported when it is first used.
+if TYPE_CHECKING:
+    from epsilometer.methods.published.auditorium import (
+        hockey_stick,
+        mmd,
+        poisson_histogram,
+        renyi_variational,
+    )
+
+__all__ = [
+    "hockey_stick",
+    "mmd",
+    "poisson_histogram",
+    "renyi_variational",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

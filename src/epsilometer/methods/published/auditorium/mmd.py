@@ -239,7 +239,7 @@ class MmdMethod(Method):
                 f"method='mmd' cannot refute {claim.describe()} by construction: the claim allows "
                 f"a discrepancy of {allowed:.3g}, and with a kernel of at most 1 none exceeds √2 "
                 "(without δ that is ε above ln(1 + √2) ≈ 0.88); use method='auto', or "
-                "epsilometer.mmd.Options(threshold='total-variation')"
+                "epsilometer.auditorium.mmd.Options(threshold='total-variation')"
             )
 
     def propose(
