@@ -152,7 +152,7 @@ def test_a_list_of_pairs_that_may_stop_early(tmp_path):
     laplace = dp.m.make_laplace(*reals(), scale=1.0)
     right = em.audit(laplace, pairs, samples=1000, confidence=SURE, seed=0, stop_early=True)
     assert not right.is_refuted
-    bad = em.audit(half_noise(), pairs, samples=3000, confidence=0.99, seed=0, stop_early=True)
+    bad = em.audit(half_noise(), pairs, samples=60_000, confidence=0.99, seed=0, stop_early=True)
     assert bad.is_refuted
     assert bad.claim == as_mechanism(half_noise()).promise([bad.witness.pair])
 
