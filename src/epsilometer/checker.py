@@ -364,7 +364,7 @@ def upper_limit(counts: Counts, failure: float) -> float:
 def check_limits_of_counts(
     p_lower: float, q_upper: float, above: Counts, below: Counts, p_failure: float, q_failure: float
 ) -> None:
-    """Proves that stored Clopper–Pearson limits are those of their counts, neither more nor less."""
+    """Proves that stored Clopper–Pearson limits are exactly those of their counts."""
     _check_limit(p_lower, above, p_failure)
     _check_limit(1.0 - q_upper, below.of_complement(), q_failure)
 
@@ -421,7 +421,7 @@ class Piece:
 
 
 class RejectionRegion:
-    """The counts (X, Y) with X ≥ threshold(Y): all that are at least as extreme as those observed."""
+    """The counts (X, Y) with X ≥ threshold(Y): those at least as extreme as the observed ones."""
 
     def __init__(self, n: int, m: int, threshold: Callable[[float], float], q_range: Range) -> None:
         """Gathers the values of Y into blocks, each with the threshold of its lowest value.
@@ -454,7 +454,7 @@ class RejectionRegion:
             self.needed[place] = min(self.needed[place], self.needed[place + 1])
 
     def probability(self, p: float, q: float) -> float:
-        """A bound from above on the region's probability for X ~ Binomial(n, p), Y ~ Binomial(m, q).
+        """An upper bound on the region's probability for X ~ Binomial(n, p), Y ~ Binomial(m, q).
 
         By Abel's summation it is a sum of terms that are not negative: P(Y < start of block) times
         the probability by which P(X ≥ needed) falls at that block.
@@ -511,7 +511,10 @@ class RejectionRegion:
         return worst
 
     def _first_pieces(self, p_at: Callable[[float], float], end: float) -> list[Piece]:
-        """The range, cut evenly in √q: that is where a binomial has the same variance everywhere."""
+        """The range of q, cut evenly in √q.
+
+        On that scale the variance of a binomial is nearly the same everywhere.
+        """
         high = min(self.q_range.high, max(end, self.q_range.low))
         low_root = math.sqrt(self.q_range.low)
         high_root = math.sqrt(high)
@@ -604,7 +607,7 @@ def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable
 def _threshold_by_score(
     line: Line, above: Counts, below: Counts, level: float
 ) -> Callable[[float], float] | None:
-    """Counts ordered by their approximate score bound on the slope; None if these have no such bound.
+    """Orders counts by their approximate score bound on the slope; None if they have none.
 
     With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
     Any z that depends on nothing but shift and level gives regions that are nested in r, hence a
@@ -1005,7 +1008,7 @@ def check_witness_limits(finding: Finding) -> None:
 
 
 def prove_by_event(finding: Finding) -> Proof:
-    """Proves that the counts of one event refute every value of the claim's parameter up to the bound."""
+    """Proves that the counts of one event refute every parameter of the claim up to the bound."""
     if finding.claim.notion in _NOTIONS_OF_LINES:
         return _prove_by_claimed_line(finding)
     if finding.bound == 0.0:
@@ -1025,7 +1028,7 @@ def _is_seen_more_often_above(finding: Finding) -> bool:
 
 
 def _prove_by_claimed_line(finding: Finding) -> Proof:
-    """The bound, with the notion's fixed parameter, is itself the line that the counts must refute."""
+    """Proves that the counts refute the line of the bound and the notion's fixed parameter."""
     needed = 0.0
     if finding.bound > 0.0 and not _is_seen_more_often_above(finding):
         needed = 1.0
@@ -1219,7 +1222,7 @@ class BandEvent:
 
 
 def prove_by_band(finding: Finding) -> Proof:
-    """Proves every limit of a band, that its events are nested, and that its witness gives the bound."""
+    """Proves that a band's limits hold, its events are nested and its witness gives the bound."""
     _require(
         _truth(finding.details, "flipped") == finding.flipped,
         "band and witness have different sides",
@@ -1257,7 +1260,7 @@ def _standardized_difference(event: BandEvent) -> float:
 
 
 def _event_refutes(event: BandEvent, claim: Claim, failure: float) -> bool:
-    """Whether the limits of one event, at this failure probability, are more than the claim allows."""
+    """Whether one event's limits, at this failure probability, exceed what the claim allows."""
     spent = failure * (1.0 + _COARSENESS)
     p = lower_limit(event.above, spent * event.share)
     q = upper_limit(event.below, spent * (1.0 - event.share))
@@ -1288,7 +1291,7 @@ def _read_band(finding: Finding) -> list[BandEvent]:
 
 
 def check_events_are_nested(events: Sequence[BandEvent]) -> None:
-    """Proves that no event of a band has fewer hits than one that it contains, or more than draws."""
+    """Proves that an event has no fewer hits than the events inside it, and no more than draws."""
     above = 0
     below = 0
     for event in events:
@@ -1299,7 +1302,7 @@ def check_events_are_nested(events: Sequence[BandEvent]) -> None:
 
 
 def check_band_limits(events: Sequence[BandEvent], failure: float) -> None:
-    """Proves that the limits of all events are those of their counts, at equal parts of the price."""
+    """Proves that all limits are those of their counts, at equal error shares."""
     per_event = failure / len(events)
     for event in events:
         _require(0.0 < event.share < 1.0, f"a share of {event.share}")
@@ -1415,7 +1418,7 @@ def prove_by_bets(finding: Finding, document: Any) -> Proof:
 
 
 def check_bets_are_fair(bets: Sequence[Bet]) -> list[Batch]:
-    """Proves that each batch was drawn once, and that no more than the whole wealth was staked on it.
+    """Proves that each batch was drawn once, and that at most the whole wealth was staked on it.
 
     Batches are numbered one after the other. The bets of a batch are about the same draws, so they
     have the same numbers of trials, and their shares of the wealth sum to 1.
@@ -1459,12 +1462,13 @@ def check_every_draw_counts_once(finding: Finding, batches: Sequence[Batch], doc
     for side, n_used, n_lost in (("left", used.left, lost.left), ("right", used.right, lost.right)):
         _require(
             n_used in (counted, counted + n_lost),
-            f"the pilot and all batches have {counted} draws, but {n_used} were drawn on the {side}",
+            f"the pilot and all batches have {counted} draws, "
+            f"but {n_used} were drawn on the {side}",
         )
 
 
 def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
-    """Proves that the witness's counts are those of the first event in the last batches, on its side.
+    """Proves that the witness has the counts of the first event in the last batches, on its side.
 
     Returns:
         In how many batches the event was bet on. None, if events were chosen anew and time ran out
@@ -1537,14 +1541,15 @@ def _check_anytime_limit(limit: float, counts: Counts, failure: float) -> None:
 
 
 def check_why_it_stopped(finding: Finding, document: Any) -> None:
-    """Proves that the audit stopped at a refutation exactly if its bound refutes what was claimed."""
+    """Proves that the audit stopped at a refutation exactly if its bound refutes the claim."""
     stopped = _get(finding.details, "stopped")
     _require(stopped in ("refuted", "samples", "seconds"), f"an audit stopped by {stopped!r:.40}")
     is_judged = _get(document, "verdict") is not None
     is_refuted = is_judged and finding.is_above_claim
     _require(
         (stopped == "refuted") == is_refuted,
-        f"an audit stopped by {stopped!r} with a bound of {finding.bound} on a claim of {finding.claim.value}",
+        f"an audit stopped by {stopped!r} with a bound of {finding.bound} "
+        f"on a claim of {finding.claim.value}",
     )
 
 
@@ -1558,14 +1563,14 @@ class BoundingLine:
 
 @dataclass(frozen=True)
 class Rung:
-    """A value that is bet against, with lines above everything that a claim of this value allows."""
+    """A value that is bet against, with lines above all that a claim of this value allows."""
 
     value: float
     lines: list[BoundingLine]
 
 
 def _ladder_of(claim: Claim) -> list[Rung]:
-    """The values that a sequential audit bets against: a fixed grid, and one just above the claim."""
+    """The values that a sequential audit bets against: a fixed grid, one just above the claim."""
     if claim.notion not in (*_NOTIONS_OF_LINES, "gaussian"):
         _cannot_check(f"bets against {claim.notion} claims are not recomputed here")
     if claim.notion == "approx-delta":
@@ -1603,7 +1608,7 @@ def _bounding_lines(claim: Claim, value: float) -> list[BoundingLine]:
 
 
 class BestWealth:
-    """The largest logarithm that the wealth against each value ever had, computed when asked for."""
+    """The largest log-wealth that was ever reached against each value, computed on request."""
 
     def __init__(self, batches: Sequence[Batch]) -> None:
         self.batches = batches
@@ -1642,7 +1647,7 @@ def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequenc
 def check_next_bets_lost(
     finding: Finding, best: BestWealth, ladder: Sequence[Rung], n_won: int
 ) -> None:
-    """Proves that the bets did not win against the next value, too: the bound is not understated."""
+    """Proves that the bound is not understated: the bets did not win against the next value."""
     log_won = -math.log(finding.failure) + _SAME
     if n_won == len(ladder):
         return
@@ -1652,7 +1657,8 @@ def check_next_bets_lost(
     next_rung = ladder[n_won]
     _require(
         best.against(next_rung) <= log_won,
-        f"the bets won against {next_rung.value:.6g}, and the stated bound is only {finding.bound:.6g}",
+        f"the bets won against {next_rung.value:.6g}, "
+        f"and the stated bound is only {finding.bound:.6g}",
     )
 
 
@@ -1721,7 +1727,7 @@ def _nearest_point(rung: Rung, bet: Bet) -> NearestPoint:
 
 
 def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
-    """Bisection for the zero of the derivative along the line; a guess below the line grows by 0."""
+    """Bisects for the zero of the derivative along the line; a guess below the line grows by 0."""
     n = bet.above.trials
     m = bet.below.trials
     slope = line.slope
@@ -1752,7 +1758,7 @@ def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
 def check_curve_over_time(
     finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]
 ) -> None:
-    """Proves that the stored wealth against the claim and the bounds over time are those of the bets."""
+    """Proves that the stored wealth against the claim and the bounds over time match the bets."""
     drawn = _whole(finding.details, "pilot")
     claimed = _just_above(finding.claim)
     rung = next(rung for rung in ladder if rung.value == claimed)
@@ -1865,7 +1871,7 @@ def _read_score_bet(finding: Finding) -> ScoreBet:
 
 
 def check_cells_fit_witness(finding: Finding, bet: ScoreBet) -> None:
-    """Proves that the cells have a score each, and that their counts add up to those of the witness."""
+    """Proves that each cell has a score, and that the counts add up to those of the witness."""
     assert finding.witness is not None
     event = _get(finding.witness, "event")
     _require(bet.order == _get(event, "order"), "score and bet have different orders")
@@ -1880,7 +1886,7 @@ def check_cells_fit_witness(finding: Finding, bet: ScoreBet) -> None:
 
 
 def check_divergence_gives_bound(finding: Finding, order: float, divergence: float) -> None:
-    """Proves that the bound is what a divergence of this order means in the claim's own parameter."""
+    """Proves that a divergence of this order gives the bound, in the claim's own parameter."""
     claim = finding.claim
     _require(order > 1.0, f"a divergence of order {order}")
     _require(
@@ -1969,7 +1975,7 @@ def check_version(document: Any) -> None:
 
 
 def check_result_repeats_first_finding(document: Any) -> None:
-    """Proves that bound, guarantee, claim and witness of the result are those of its first finding."""
+    """Proves that a result's bound, guarantee, claim and witness are its first finding's."""
     first = document["findings"][0]
     for name in ("lower_bound", "guarantee", "claim", "witness"):
         _require(
@@ -2096,7 +2102,7 @@ def check_budget(document: Any, findings: Sequence[Finding]) -> None:
 
 
 def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits: bool) -> None:
-    """Proves that a result without a search has one finding, or a second one about bits if asked for."""
+    """Proves that a result without a search has one finding, and one about bits if requested."""
     expected = 2 if has_bits else 1
     _require(
         len(certified) == expected, f"{len(certified)} findings where there should be {expected}"
@@ -2141,7 +2147,7 @@ def check_ledger(
 
 
 def _costs_of_certificates(certified: Sequence[Finding], has_bits: bool) -> list[float]:
-    """What each certificate may err with; that of the first finding includes the one about its bits."""
+    """Error probabilities of the certificates; the first includes the one about its bits."""
     costs = [finding.failure for finding in certified]
     if has_bits:
         _require(len(costs) >= 2, "the finding about bits is missing")
@@ -2249,7 +2255,7 @@ _CAREFUL_P_VALUE = 2.0
 
 
 def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None:
-    """Proves that the p-value is one of these counts: they refute the claim at it, and not far below it.
+    """Proves that the counts refute the claim at the p-value, and not far below it.
 
     A search pays several certificates from one failure probability: the p-value of the result is
     that of its certificate, divided by the certificate's share. Not far below is asked of claims
@@ -2279,7 +2285,8 @@ def check_not_understated(document: Any, first: Finding, proof: Proof) -> None:
     if document["verdict"] == "not refuted":
         _require(
             proof.refutes_claim is not True,
-            f"the counts refute the claim of {first.claim.value:.6g}, and the verdict does not say so",
+            f"the counts refute the claim of {first.claim.value:.6g}, "
+            "and the verdict does not say so",
         )
 
 
@@ -2335,7 +2342,7 @@ def _read_rows(entry: Any, name: str) -> list[Rows]:
 
 
 def check_recorded_rows(document: Any, first: Finding) -> None:
-    """Proves that as many recorded rows proved as were counted, and that none of them chose the event.
+    """Proves that as many recorded rows certified as were counted, and that none chose the event.
 
     Early stops and searches choose again on what has proved something before; of them only the
     number is checked.
@@ -2564,7 +2571,7 @@ def _column(data: Any) -> list[Any]:
 
 
 def _chosen_cells(event: Any) -> set[int]:
-    """The cells of an event; those of a score are the ones above its mean over both distributions."""
+    """The cells of an event; for a score, those above its mean over both distributions."""
     kind = _get(event, "kind")
     if kind == "cells":
         return set(event["chosen"])
@@ -2601,7 +2608,7 @@ class Shape:
 
 
 def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
-    """Finds the cell of an output: by its shape, then by its repeated values, then by its place on a line."""
+    """Finds the cell of an output: by shape, then by repeated values, then by place on a line."""
     shapes: dict[str, Shape] = {}
     n_cells = 0
     for block in partition:
@@ -2623,7 +2630,8 @@ def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
         if name not in shapes:
             if looks_at_features and "featured{" not in name:
                 _cannot_check(
-                    "the event looks at features of the outputs, which were not recorded beside them"
+                    "the event looks at features of the outputs, "
+                    "which were not recorded beside them"
                 )
             return outside
         shape = shapes[name]
@@ -2751,7 +2759,10 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
             continue
         proof = prove(finding, document)
         needed = max(proof.failure, finding.failure)
-        proved = f"{finding.method} proves {finding.claim.notion} {finding.bound:.6g} at confidence {1.0 - needed:.6g}"
+        proved = (
+            f"{finding.method} proves {finding.claim.notion} {finding.bound:.6g} "
+            f"at confidence {1.0 - needed:.6g}"
+        )
         is_proved = needed <= finding.failure * (1.0 + _COARSENESS) + _SAME_PROBABILITY
         _require(is_proved, f"the counts show only that {proved}")
         if finding is first:

@@ -1,4 +1,4 @@
-"""Where an audit ran: versions and machine, for the record; and how many threads it may use."""
+"""Where an audit runs: versions and machine for the record, and a limit on threads."""
 
 import os
 import sys
@@ -17,19 +17,20 @@ def package_version() -> str:
 
 @cache
 def describe_environment() -> dict[str, str | int]:
-    """Versions of Python and libraries, and the kind of machine. Nothing that names the user or the host."""
+    """Versions of Python and the libraries, and the kind of machine.
+
+    Nothing in it names the user or the host.
+    """
     import platform
 
     import numpy
     import scipy
 
-    versions = {
+    return {
         "epsilometer": package_version(),
         "python": ".".join(map(str, sys.version_info[:3])),
-    }
-    versions |= {"numpy": numpy.__version__, "scipy": scipy.__version__}
-    return {
-        **versions,
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
         "machine": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count() or 1,
     }
@@ -37,10 +38,12 @@ def describe_environment() -> dict[str, str | int]:
 
 @cache
 def _libraries() -> Any:
-    import scipy.linalg  # noqa: F401  # SciPy has a BLAS library of its own: loaded first, it is found, too
+    """The BLAS libraries of this process, searched for only once because that takes time."""
+    # SciPy has a BLAS library of its own, which is found only if it is loaded before the search.
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()  # searches for libraries, so only once
+    return ThreadpoolController()
 
 
 def one_thread() -> Any:

@@ -164,7 +164,8 @@ class Finding:
 
     def __repr__(self) -> str:
         bound = f"{self.claim.symbol} ≥ {self.lower_bound:.4g}"
-        return f"<Finding by {self.method}: {bound} at confidence {self.confidence:g}, {self.guarantee}>"
+        certainty = f"at confidence {self.confidence:g}, {self.guarantee}"
+        return f"<Finding by {self.method}: {bound} {certainty}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; `from_dict` is the inverse."""

@@ -1,4 +1,4 @@
-"""Targets: the texts that stand for a function, a program, a service, a recording or a zoo entry."""
+"""Targets: texts that name a function, a program, a service, a recording or a zoo entry."""
 
 import importlib
 import shlex

@@ -34,7 +34,8 @@ Stream = tuple[int, int, int]
 _VERSION = 5
 # Draws are safely on disk after the first number of seconds; less often where writing would take
 # more than a fiftieth of the time.
-_SECONDS, _SHARE = 0.5, 50.0
+_SECONDS = 0.5
+_SHARE = 50.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE IF NOT EXISTS outputs (phase INTEGER, pair INTEGER, side INTEGER, chunk INTEGER, size INTEGER,

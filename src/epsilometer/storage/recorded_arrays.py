@@ -27,7 +27,8 @@ from epsilometer.storage.exchange import (
 from epsilometer.storage.recorded_texts import SIDES, ends_with_empty
 
 # Bytes per piece: large enough that reading is fast, small enough not to matter in memory.
-_PIECE_BYTES, _PIECE_ROWS = 4 << 20, 1 << 16
+_PIECE_BYTES = 4 << 20
+_PIECE_ROWS = 1 << 16
 # Outputs without content: a header can promise any number of them at no cost.
 _MOST_EMPTY = 1 << 24
 
@@ -61,11 +62,13 @@ class ArrayFile:
         """Refuses what promises more than it holds, or needs more than `most` bytes at once, before any is read."""
         with self._open() as file:
             shape, by_column, kind = self._header(file)
-            size, read = self.path.stat().st_size, file.tell()
+            size = self.path.stat().st_size
+            read = file.tell()
             if self.member is not None:
                 with zipfile.ZipFile(self.path) as archive:
                     size = archive.getinfo(f"{self.member}.npy").file_size
-            promised, there = math.prod(shape) * kind.itemsize, size - read
+            promised = math.prod(shape) * kind.itemsize
+            there = size - read
         if promised > there:
             what = f"an array of {promised} bytes, shape {shown(shape)}"
             raise InputError(f"{self} promises {what}, and has only {there}")
@@ -197,7 +200,8 @@ class ParquetColumns:
     def pieces(self) -> Iterator[Any]:
         """Batches of rows, in order."""
         wanted = [*self.names, "side"] if self.side else [*self.names]
-        left, start = self._length(), 0
+        left = self._length()
+        start = 0
         for columns in self._batches(wanted):
             size = len(columns[wanted[0]])
             columns = {name: column.slice(0, max(left, 0)) for name, column in columns.items()}
@@ -238,7 +242,8 @@ class ParquetColumns:
                 for column in batch.values()
             )
             there = np.flatnonzero(~null | other)
-            n_rows, n_null = n_rows + len(null), n_null + int(null.sum())
+            n_rows = n_rows + len(null)
+            n_null = n_null + int(null.sum())
             at_end = at_end + len(null) if not len(there) else len(null) - 1 - int(there[-1])
         if at_end and (at_end == n_rows or n_null > at_end):
             raise InputError(
@@ -351,7 +356,8 @@ class RecordedSide:
         """
         if isinstance(self.source, ArrayFile):
             self.source.check(self.most, is_whole=True)
-        parts, size = [], 0
+        parts = []
+        size = 0
         for piece in self.pieces():
             parts.append(piece)
             columns = (column for block in piece for column in block.columns)

@@ -110,7 +110,9 @@ def _window_keys(keys: Keys, length: int) -> Keys:
     # Doubling: the key of 2n rows is key(first n) · base^n + key(last n), so that a run of any
     # length takes few steps.
     found = np.zeros(len(keys) - length + 1, dtype=np.uint64)
-    run, run_length, done = keys, 1, 0
+    run = keys
+    run_length = 1
+    done = 0
     while True:
         if length & run_length:
             factor = np.uint64(pow(int(_GOLDEN), run_length, 1 << 64))

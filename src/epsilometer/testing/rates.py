@@ -1,4 +1,4 @@
-"""A sequential test that something happens at most at a promised rate, in as few runs as that takes."""
+"""A sequential test of a promised rate: it needs only as many runs as the evidence takes."""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ class RateTest:
     Args:
         rate: the promised greatest probability of the event in each run, strictly between 0 and 1.
         broken: a rate, above the promised one, that must not be called clear.
-        false_alarm: with which a kept promise may be called broken.
-        miss: with which a rate of `broken` may be called clear.
+        false_alarm: the probability with which a kept promise may be called broken.
+        miss: the probability with which a rate of `broken` may be called clear.
         alternatives: rates that the evidence weighs against the promised one, each above it;
             `broken` unless given.
 
     Attributes:
-        runs: how many were added.
-        events: in how many of them the event happened.
+        runs: the number of runs so far.
+        events: the number of runs in which the event happened.
 
     Example:
         >>> test = RateTest(rate=0.2, broken=0.5)
@@ -53,7 +53,8 @@ class RateTest:
         for alternative in (broken, *alternatives):
             if not 0.0 < rate < alternative < 1.0:
                 raise InputError(
-                    f"rate={rate!r}, alternative {alternative!r}: rates must lie strictly between 0 and 1, "
+                    f"rate={rate!r}, alternative {alternative!r}: "
+                    "rates must lie strictly between 0 and 1, "
                     "and alternatives above the promised rate"
                 )
         self.rate = rate
@@ -77,12 +78,15 @@ class RateTest:
 
     @property
     def log_evidence(self) -> float:
-        """The logarithm of the evidence against the promise: 0 at the start, negative where the promise is kept."""
-        ratios = [self._log_ratio(alternative) for alternative in self.alternatives]
-        largest = max(ratios)
-        return largest + math.log(
-            math.fsum(math.exp(each - largest) for each in ratios) / len(ratios)
-        )
+        """The logarithm of the evidence against the promise.
+
+        It is 0 at the start, and tends to be negative where the promise is kept.
+        """
+        log_ratios = [self._log_ratio(alternative) for alternative in self.alternatives]
+        # The largest is factored out, so that no exponential overflows.
+        largest = max(log_ratios)
+        total = math.fsum(math.exp(log_ratio - largest) for log_ratio in log_ratios)
+        return largest + math.log(total / len(log_ratios))
 
     @property
     def is_broken(self) -> bool:
@@ -95,6 +99,8 @@ class RateTest:
         return self._log_ratio(self.broken) < math.log(self.miss)
 
     def _log_ratio(self, alternative: float) -> float:
-        quiet = self.runs - self.events
-        gain = self.events * math.log(alternative / self.rate)
-        return gain + quiet * math.log((1.0 - alternative) / (1.0 - self.rate))
+        """The log-likelihood ratio of all runs: the alternative rate against the promised one."""
+        runs_without = self.runs - self.events
+        with_event = self.events * math.log(alternative / self.rate)
+        without_event = runs_without * math.log((1.0 - alternative) / (1.0 - self.rate))
+        return with_event + without_event

@@ -1,1 +1,1 @@
-"""The exact output distributions of the zoo, and the true loss of privacy that follows from them."""
+"""The exact output distributions of the zoo, and the true privacy loss that follows from them."""

@@ -35,7 +35,8 @@ _SMALL_EXPONENT = 0.1
 _SERIES_TERMS = 8
 # Gaussian densities farther than this from their mean, in standard deviations, add nothing.
 _REACH_IN_SIGMAS = 40
-# Densities of Gaussian noise are computed in this many parts, each with its own end of the integral.
+# Densities of Gaussian noise are computed in this many parts, each with its own limit of
+# integration.
 _N_PARTS = 64
 
 

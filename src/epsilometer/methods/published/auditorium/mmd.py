@@ -154,7 +154,10 @@ class FunctionProposal(Proposal):
         )
 
     def p_value(self, left: Integers, right: Integers, failure_probability: float) -> float | None:
-        """By search: function and stake are fixed, so that the bound only grows with the failure probability."""
+        """The smallest failure probability at which the bound refutes the claim, found by search.
+
+        Function and stake are fixed, so that the bound only grows with the failure probability.
+        """
         claim = check_claim(NAME, self.task.claim)
 
         def bound_at(failure: float) -> float:
