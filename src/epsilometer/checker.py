@@ -1044,7 +1044,11 @@ def _prove_by_claimed_line(finding: Finding) -> Proof:
         # comparison easy.
         slightly_more = failure * (1.0 + _COARSENESS)
         needed = failure_to_refute_line(
-            claimed, finding.above, finding.below, slightly_more, finding.failure
+            claimed,
+            finding.above,
+            finding.below,
+            failure=slightly_more,
+            order_failure=finding.failure,
         )
         return needed <= slightly_more * (1.0 + _COARSENESS)
 
