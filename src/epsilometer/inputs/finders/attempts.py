@@ -459,8 +459,8 @@ class Builder:
         else:
             steps = np.full(size, 1.0)
         if self.space.relation == "l1":
-            # Only one number moves. What was drawn above is not used, but other seeds would
-            # follow from not drawing it.
+            # Only one number moves. The steps above are drawn nevertheless: without that draw, a
+            # seed would lead to other pairs.
             steps = np.zeros(size)
             step = rng.choice([-1.0, 1.0])
             steps[int(rng.integers(size))] = step
