@@ -89,7 +89,7 @@ class InputError(EpsilometerError, ValueError):
         ...     em.PureDP(-1.0)
         ... except em.InputError as error:
         ...     print(error)
-        epsilon=-1.0 makes no sense: it must be a finite number of at least 0
+        epsilon=-1.0 must be a finite number of at least 0
     """
 
 

@@ -268,7 +268,7 @@ def test_failures_can_be_outcomes(script):
         (
             ["prog", "{dataset}"],
             {"timeout": 0},
-            "timeout=0 makes no sense: it must be a finite number above 0",
+            "timeout=0 must be a finite number above 0",
         ),
         (["prog"], {"batch": True, "on_error": "outcome"}, "for one run per output"),
     ],

@@ -360,12 +360,12 @@ def test_addresses_that_are_not_ascii(server, url):
         (
             "http://host/",
             {"timeout": -1},
-            "timeout=-1 makes no sense: it must be a finite number above 0",
+            "timeout=-1 must be a finite number above 0",
         ),
         (
             "http://host/",
             {"retries": -1},
-            "retries=-1 makes no sense: it must be a finite number of at least 0",
+            "retries=-1 must be a finite number of at least 0",
         ),
     ],
 )

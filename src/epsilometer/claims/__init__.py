@@ -1,4 +1,8 @@
-"""What a mechanism promises. One file per notion, each a curve `max_power(q)`; here, claims from text and data."""
+"""What a mechanism promises.
+
+There is one file per notion of privacy, each of which is a curve `max_power(q)`. This file makes
+claims from text and from stored data.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,18 +24,19 @@ __all__ = [
     "PureDP",
     "RenyiDP",
     "TradeOffDP",
-]
-__all__ += [
     "as_claim",
     "as_number",
     "bernoulli_divergence",
     "check_order",
     "check_whole",
     "from_dict",
+    "from_parameters",
+    "open_claim",
+    "parse_claim",
 ]
-__all__ += ["from_parameters", "open_claim", "parse_claim"]
 
-_SHORT = {
+# Other spellings of parameters in text.
+_SYNONYMS = {
     "eps": "epsilon",
     "ε": "epsilon",
     "δ": "delta",
@@ -44,49 +49,56 @@ _SHORT = {
 
 def from_dict(data: Mapping[str, Any]) -> Claim:
     """The inverse of `Claim.to_dict`."""
-    rest = dict(data)
-    kind = NOTIONS.get(str(rest.pop("notion", None)))
-    if kind is None:
-        own = "Your own notion is known when the module that defines it is imported"
+    parameters = dict(data)
+    notion = parameters.pop("notion", None)
+    claim_type = NOTIONS.get(str(notion))
+    if claim_type is None:
         raise InputError(
-            f"notion={data.get('notion')!r} is unknown; known are {', '.join(NOTIONS)}. {own}"
+            f"notion={notion!r} is unknown; known are {', '.join(NOTIONS)}. "
+            "Your own notion is known when the module that defines it is imported"
         )
     try:
-        return kind.restored(rest)
+        return claim_type.restored(parameters)
     except TypeError as error:
         raise InputError(
-            f"the claim {dict(data)!r} does not fit the notion {kind.notion}: {error}"
+            f"the claim {dict(data)!r} does not fit the notion {claim_type.notion}: {error}"
         ) from error
 
 
-# The parameters that make a claim together.
-_KINDS: dict[tuple[str, ...], type[Claim]] = {
+# The parameters, sorted by name, that make a claim together.
+_CLAIM_TYPES: dict[tuple[str, ...], type[Claim]] = {
     ("epsilon",): PureDP,
     ("mu",): GaussianDP,
     ("rho",): ZCDP,
+    ("delta", "epsilon"): ApproxDP,
+    ("epsilon", "order"): RenyiDP,
 }
-_KINDS |= {("delta", "epsilon"): ApproxDP, ("epsilon", "order"): RenyiDP}
 
 
 def from_parameters(**parameters: float | None) -> Claim:
-    """The claim that a set of parameters makes: epsilon and delta together, for example, are approximate privacy."""
+    """Returns the claim that a set of parameters makes; None stands for a missing one.
+
+    For example, epsilon and delta together make a claim of approximate privacy.
+    """
     given = {name: value for name, value in parameters.items() if value is not None}
-    kind = _KINDS.get(tuple(sorted(given)))
-    if kind is None:
-        possible = "give epsilon; epsilon and delta; epsilon and order; mu; or rho"
+    claim_type = _CLAIM_TYPES.get(tuple(sorted(given)))
+    if claim_type is None:
+        names = ", ".join(sorted(given)) or "nothing"
         raise InputError(
-            f"a claim cannot be made of {', '.join(sorted(given)) or 'nothing'}: {possible}"
+            f"a claim cannot be made of {names}: "
+            "give epsilon; epsilon and delta; epsilon and order; mu; or rho"
         )
-    return kind(**given)
+    return claim_type(**given)
 
 
 def parse_claim(text: str) -> Claim:
     """Reads "eps=1,delta=1e-6" and the like."""
     given: dict[str, float] = {}
     for part in text.split(","):
-        name, equals, number = (piece.strip() for piece in part.partition("="))
-        name = _SHORT.get(name.lower(), name.lower())
-        if not equals or name not in ("epsilon", "delta", "order", "mu", "rho") or name in given:
+        spelling, equals, number = [token.strip() for token in part.partition("=")]
+        name = _SYNONYMS.get(spelling.lower(), spelling.lower())
+        is_known = name in ("epsilon", "delta", "order", "mu", "rho")
+        if not equals or not is_known or name in given:
             raise InputError(
                 f"claim {text!r} cannot be read at {part!r}: write it like eps=1,delta=1e-6"
             )
@@ -104,7 +116,7 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
     """
     if notion is ApproxDP:
         if set(fixed) == {"epsilon"}:
-            return ApproxDeltaDP(fixed["epsilon"], 0.0)
+            return ApproxDeltaDP(epsilon=fixed["epsilon"], delta=0.0)
         if set(fixed) != {"delta"}:
             raise InputError(
                 "measuring ApproxDP needs either delta= (bounds ε) or epsilon= (bounds δ)"
@@ -118,7 +130,7 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
 
 
 def as_claim(claim: object) -> Claim:
-    """A claim as it is, or read from text."""
+    """Returns a claim as it is, or reads it from text."""
     if isinstance(claim, Claim):
         return claim
     if isinstance(claim, str):

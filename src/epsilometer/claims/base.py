@@ -20,7 +20,6 @@ from epsilometer.errors import InputError
 
 Real = TypeVar("Real", float, Floats)
 
-
 # Every notion by its name in files.
 NOTIONS: dict[str, type["Claim"]] = {}
 
@@ -65,29 +64,32 @@ class Claim(ABC):
 
     @abstractmethod
     def least_value(self, p: float, q: float) -> float:
-        """The smallest value of the claim's parameter that allows P(E) = p when Q(E) = q (may be infinite)."""
+        """The smallest value of the claim's parameter that allows P(E) = p when Q(E) = q.
+
+        It is infinite when no value allows it.
+        """
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The same for arrays of shape (n,)."""
-        return np.array(
-            [self.least_value(one, two) for one, two in zip(p.tolist(), q.tolist(), strict=True)]
-        )
+        """`least_value` of every pair of elements; all arrays have shape (n,)."""
+        pairs = zip(p.tolist(), q.tolist(), strict=True)
+        return np.array([self.least_value(p_event, q_event) for p_event, q_event in pairs])
 
     def with_value(self, value: float) -> Self:
         """The same claim with another value of its own parameter."""
-        changed = {self.parameter: value}
-        return (
-            replace(self, **changed)
-            if is_dataclass(self)
-            else type(self)(**changed, **self.fixed())
-        )
+        new_parameter = {self.parameter: value}
+        if is_dataclass(self):
+            return replace(self, **new_parameter)
+        return type(self)(**new_parameter, **self.fixed())
 
     def fixed(self) -> dict[str, float]:
         """The other parameters, which stay as they are (the order of a Rényi claim, δ, ...)."""
         return {}
 
     def scaled(self, distance: int) -> "Claim":
-        """What the claim promises about inputs that are `distance` neighbouring steps apart (group privacy)."""
+        """What the claim promises about inputs that are `distance` steps apart (group privacy).
+
+        Each step leads from an input to one of its neighbours.
+        """
         if check_whole("distance", distance) == 1:
             return self
         raise InputError(
@@ -95,73 +97,78 @@ class Claim(ABC):
         )
 
     def composed(self, times: int) -> "Claim":
-        """What the claim promises about the joint outputs of `times` independent runs on the same input."""
+        """What the claim promises about the joint outputs of `times` independent runs.
+
+        All runs have the same input.
+        """
         if check_whole("times", times) == 1:
             return self
         raise InputError(
-            f"times={times}: nothing about several runs follows from {self.describe()}; state it yourself"
+            f"times={times}: nothing about several runs follows from {self.describe()}; "
+            "state it yourself"
         )
 
     def describe(self) -> str:
         """The claim in one line."""
-        rest = "".join(f", {name}={number:g}" for name, number in self.fixed().items())
-        return f"{type(self).__name__}({self.parameter}={self.value:g}{rest})"
+        parameters = {self.parameter: self.value, **self.fixed()}
+        arguments = ", ".join(f"{name}={number:g}" for name, number in parameters.items())
+        return f"{type(self).__name__}({arguments})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `epsilometer.claims.from_dict` is the inverse."""
+        """The claim as plain data; `epsilometer.claims.from_dict` is the inverse."""
         return {"notion": self.notion, self.parameter: self.value, **self.fixed()}
 
     @classmethod
     def restored(cls, data: Mapping[str, Any]) -> Self:
-        """The claim from the data of `to_dict` without the notion."""
+        """Creates the claim from the data of `to_dict` without the notion."""
         return cls(**data)
 
 
 def check_number(name: str, value: object, hint: str = "") -> float:
-    """The value as a finite float, or an InputError that says what is allowed and ends with the hint."""
+    """Returns the value as a finite float.
+
+    Raises:
+        InputError: if it is not one; the message ends with the hint.
+    """
     number = as_number(name, value)
     if math.isinf(number):
-        raise InputError(f"{name}={value!r} makes no sense: it must be a finite number{hint}")
+        raise InputError(f"{name}={value!r} must be a finite number{hint}")
     return number
 
 
 def check_at_least(name: str, value: object, least: float) -> float:
-    """The value as a finite float of at least `least`, or an InputError."""
+    """Returns the value as a finite float of at least `least`, or raises an InputError."""
     number = as_number(name, value)
     if not least <= number < math.inf:
-        raise InputError(
-            f"{name}={value!r} makes no sense: it must be a finite number of at least {least:g}"
-        )
+        raise InputError(f"{name}={value!r} must be a finite number of at least {least:g}")
     return number
 
 
 def check_positive(name: str, value: object, most: float = math.inf, hint: str = "") -> float:
-    """The value as a finite float above 0 and at most `most`, or an InputError."""
+    """Returns the value as a finite float above 0 and at most `most`, or raises an InputError."""
     number = as_number(name, value)
     if not 0.0 < number <= most or math.isinf(number):
         limit = "" if math.isinf(most) else f" and at most {most:g}"
-        raise InputError(
-            f"{name}={value!r} makes no sense: it must be a finite number above 0{limit}{hint}"
-        )
+        raise InputError(f"{name}={value!r} must be a finite number above 0{limit}{hint}")
     return number
 
 
 def check_whole(name: str, value: object, least: int = 1, hint: str = "") -> int:
-    """A whole number of at least `least`, or an InputError."""
+    """Returns the value as a whole number of at least `least`, or raises an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name}={value!r} must be a whole number of at least {least}{hint}")
     return int(value)
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> str:
-    """One of a few words, or an InputError that lists them."""
+    """Returns the value if it is one of a few words, or raises an InputError that lists them."""
     if value not in allowed:
         raise InputError(f"{name}={value!r:.60} must be one of {', '.join(map(repr, allowed))}")
     return str(value)
 
 
 def check_confidence(confidence: float) -> float:
-    """Strictly between 0 and 1, or an InputError."""
+    """Returns a confidence strictly between 0 and 1, or raises an InputError."""
     is_number = isinstance(confidence, int | float | np.number) and not isinstance(confidence, bool)
     if not is_number or not 0.0 < confidence < 1.0:
         raise InputError(f"confidence={confidence!r} must lie strictly between 0 and 1, e.g. 0.95")
@@ -169,7 +176,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def as_number(name: str, value: object) -> float:
-    """The value as a float, or an InputError."""
+    """Returns the value as a float, which may be infinite, or raises an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(f"{name}={value!r} must be a number, not {type(value).__name__}")
     try:
@@ -177,5 +184,5 @@ def as_number(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
     if math.isnan(number):
-        raise InputError(f"{name}=nan makes no sense: it must be a number")
+        raise InputError(f"{name}=nan must be a number")
     return number

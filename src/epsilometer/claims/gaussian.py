@@ -43,7 +43,7 @@ class GaussianDP(Claim):
 
     @classmethod
     def from_approx(cls, epsilon: float, delta: float) -> Self:
-        """The whole curve that Gaussian noise claims when it is calibrated to be exactly (ε, δ)-private.
+        """The claim of Gaussian noise that is calibrated to be exactly (ε, δ)-private.
 
         Reference: Balle and Wang (2018), the analytic calibration; μ = sensitivity/σ.
         """
@@ -55,7 +55,7 @@ class GaussianDP(Claim):
         mu = rejected_end(
             lambda mu: cls(mu).delta(target.epsilon) <= target.delta, 0.0, most, _HALVINGS
         )
-        return cls(mu, target.delta)
+        return cls(mu=mu, at_delta=target.delta)
 
     def delta(self, epsilon: float) -> float:
         """The exact δ of the curve at this ε."""
@@ -63,11 +63,10 @@ class GaussianDP(Claim):
             return 0.0
         half = 0.5 * self.mu
         shift = epsilon / self.mu
-        return max(
-            float(ndtr(half - shift))
-            - math.exp(min(epsilon + float(log_ndtr(-half - shift)), 0.0)),
-            0.0,
-        )
+        p = float(ndtr(half - shift))
+        # e^ε·Q(E), as one exponential: e^ε alone may overflow.
+        scaled_q = math.exp(min(epsilon + float(log_ndtr(-half - shift)), 0.0))
+        return max(p - scaled_q, 0.0)
 
     def epsilon(self, delta: float) -> float:
         """The exact ε of the curve at this δ."""
@@ -79,28 +78,32 @@ class GaussianDP(Claim):
         return rejected_end(lambda epsilon: self.delta(epsilon) > delta, 0.0, most, _HALVINGS)
 
     def scaled(self, distance: int) -> Self:
-        """μ times the distance."""
-        return type(self)(self.mu * check_whole("distance", distance), self.at_delta)
+        """Multiplies μ by the distance."""
+        mu = self.mu * check_whole("distance", distance)
+        return type(self)(mu=mu, at_delta=self.at_delta)
 
     def composed(self, times: int) -> Self:
-        """μ times the root of the number of runs."""
-        return type(self)(self.mu * math.sqrt(check_whole("times", times)), self.at_delta)
+        """Multiplies μ by the square root of the number of runs."""
+        mu = self.mu * math.sqrt(check_whole("times", times))
+        return type(self)(mu=mu, at_delta=self.at_delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """μ, and the user's δ."""
+        """The claim as plain data: μ, and the user's δ if there is one."""
         data: dict[str, Any] = {"notion": self.notion, "mu": self.mu}
-        return data if self.at_delta is None else data | {"at_delta": self.at_delta}
+        if self.at_delta is not None:
+            data["at_delta"] = self.at_delta
+        return data
 
     def max_power(self, q: Real) -> Real:
-        """Φ(Φ⁻¹(q) + μ)."""
+        """Returns Φ(Φ⁻¹(q) + μ)."""
         power = np.asarray(ndtr(ndtri(q) + self.mu), dtype=np.float64)
         return power if isinstance(q, np.ndarray) else float(power)
 
     def least_value(self, p: float, q: float) -> float:
-        """Φ⁻¹(p) − Φ⁻¹(q), 0 when p ≤ q."""
+        """Returns Φ⁻¹(p) − Φ⁻¹(q), or 0 when p ≤ q."""
         return float(self.least_values(np.asarray(p), np.asarray(q)))
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The same for arrays of shape (n,)."""
+        """`least_value` for arrays of shape (n,)."""
         with np.errstate(invalid="ignore"):
             return np.where(p > q, ndtri(p) - ndtri(q), 0.0)

@@ -18,34 +18,36 @@ from epsilometer.errors import InputError
 # test; 160 orders on this grid give the supremum to about a thousandth of its value, from below.
 _ZCDP_ORDERS: Floats = 1.0 + np.geomspace(1e-3, 1e4, 160)
 # Bisection steps: 2^-60 is below the spacing of floats near 1.
-_STEPS = 60
+_BISECTION_STEPS = 60
 
 
 class DivergenceClaim(Claim):
-    """A claim about divergences; an event is as good as the two coins that it makes of P and Q."""
+    """A claim about divergences, tested by the two coins Bernoulli(P(E)) and Bernoulli(Q(E))."""
 
     @abstractmethod
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """`least_value` for arrays of shape (n,): 0 where p ≤ q."""
 
     def least_value(self, p: float, q: float) -> float:
-        """What the two coins p and q prove, in the larger direction."""
+        """What the two coins p and q certify, in the direction that certifies more."""
         return float(self.least_values(np.array([p]), np.array([q]))[0])
 
     def max_power(self, q: Real) -> Real:
-        """The greatest p whose coin the claim allows beside the coin q, in both directions; by bisection."""
-        wanted = np.atleast_1d(np.asarray(q, dtype=np.float64))
-        allowed = wanted.copy()
-        refused = np.ones_like(wanted)
-        free = self.least_values(refused, wanted) <= self.value
-        for _ in range(_STEPS):
+        """The greatest p for which the claim allows the coins p and q in both directions.
+
+        It is found by bisection.
+        """
+        q_values = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        allowed = q_values.copy()
+        refused = np.ones_like(q_values)
+        allows_certainty = self.least_values(refused, q_values) <= self.value
+        for _ in range(_BISECTION_STEPS):
             middle = 0.5 * (allowed + refused)
-            # What is not a number counts as allowed: a curve that is too high costs power, never
-            # soundness.
-            holds = ~(self.least_values(middle, wanted) > self.value)
+            # NaN counts as allowed: a curve that is too high costs power, never soundness.
+            holds = ~(self.least_values(middle, q_values) > self.value)
             allowed = np.where(holds, middle, allowed)
             refused = np.where(holds, refused, middle)
-        power = np.where(free, 1.0, refused)
+        power = np.where(allows_certainty, 1.0, refused)
         return power if isinstance(q, np.ndarray) else float(power[0])
 
 
@@ -68,28 +70,27 @@ class RenyiDP(DivergenceClaim):
         try:
             object.__setattr__(self, "order", check_order(self.order))
         except InputError as error:
-            # The order comes first, where most people say ε first.
-            numbers = isinstance(self.order, int | float) and isinstance(self.epsilon, int | float)
-            swapped = f"order={self.epsilon!r}, epsilon={self.order!r}"
-            given = (
-                swapped
-                if numbers and self.epsilon > 1.0 and self.order >= 0.0
-                else "order=2, epsilon=0.5"
+            # The order comes first, but many people write ε first.
+            arguments = "order=2, epsilon=0.5"
+            are_numbers = isinstance(self.order, int | float) and isinstance(
+                self.epsilon, int | float
             )
-            raise InputError(f"{error}; name the two numbers: RenyiDP({given})") from None
+            if are_numbers and self.epsilon > 1.0 and self.order >= 0.0:
+                arguments = f"order={self.epsilon!r}, epsilon={self.order!r}"
+            raise InputError(f"{error}; name the two numbers: RenyiDP({arguments})") from None
         object.__setattr__(self, "epsilon", check_at_least("epsilon", self.epsilon, 0.0))
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The larger divergence of the two coins."""
+        """The larger divergence of the two coins; 0 where p ≤ q."""
         return np.where(p > q, _both_directions(p, q, np.array(self.order)), 0.0)
 
     def fixed(self) -> dict[str, float]:
-        """The order."""
+        """The parameter that stays as it is: the order."""
         return {"order": self.order}
 
     def composed(self, times: int) -> "RenyiDP":
-        """ε times the number of runs, at the same order."""
-        return RenyiDP(self.order, self.epsilon * check_whole("times", times))
+        """Multiplies ε by the number of runs, at the same order."""
+        return RenyiDP(order=self.order, epsilon=self.epsilon * check_whole("times", times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +111,38 @@ class ZCDP(DivergenceClaim):
         object.__setattr__(self, "rho", check_at_least("rho", self.rho, 0.0))
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
-        """The greatest divergence/order of the two coins over orders from 1 (Kullback–Leibler) up."""
-        divided = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
-        entropies = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
-        return np.where(p > q, np.maximum(divided.max(axis=1), entropies), 0.0)
+        """The greatest divergence/order of the two coins over a grid of orders; 0 where p ≤ q.
+
+        The grid includes the limit at order 1, the Kullback–Leibler divergence.
+        """
+        # Shape (n, orders).
+        per_order = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
+        at_order_one = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
+        return np.where(p > q, np.maximum(per_order.max(axis=1), at_order_one), 0.0)
 
     def scaled(self, distance: int) -> "ZCDP":
-        """ρ times the square of the distance."""
+        """Multiplies ρ by the square of the distance."""
         return ZCDP(self.rho * check_whole("distance", distance) ** 2)
 
     def composed(self, times: int) -> "ZCDP":
-        """ρ times the number of runs."""
+        """Multiplies ρ by the number of runs."""
         return ZCDP(self.rho * check_whole("times", times))
 
 
 def check_order(order: float) -> float:
-    """A Rényi order: finite and above 1."""
+    """Returns a Rényi order as a float, or raises an InputError unless it is finite and above 1."""
     number = as_number("order", order)
     if not 1.0 < number < np.inf:
         raise InputError(
-            f"order={order!r} makes no sense: a Rényi order is finite and above 1 (PureDP is order ∞)"
+            f"order={order!r} must be finite and above 1 for a Rényi divergence (PureDP is order ∞)"
         )
     return number
 
 
 def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
-    """D_order of the coin p from the coin q, elementwise; infinite where p has an outcome that q lacks.
+    """D_order of Bernoulli(p) from Bernoulli(q), elementwise.
+
+    It is infinite where p has an outcome that q lacks.
 
     With s = order − 1 and the log-ratios u = ln(p/q) and v = ln((1 − p)/(1 − q)) it is ln(p·e^(su)
     + (1 − p)·e^(sv))/s. Next to order 1 that sum is next to 1, and dividing the rounding of its
@@ -156,13 +163,16 @@ def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
 
 
 def _in_powers_less_one(p: Floats, heads: Floats, tails: Floats, s: Floats) -> Floats:
-    """ln(1 + p·(e^(s·heads) − 1) + (1 − p)·(e^(s·tails) − 1))/s."""
-    grown = p * np.expm1(s * heads) + (1.0 - p) * np.expm1(s * tails)
-    return np.asarray(np.log1p(grown) / s, dtype=np.float64)
+    """Returns ln(1 + p·(e^(s·heads) − 1) + (1 − p)·(e^(s·tails) − 1))/s."""
+    sum_less_one = p * np.expm1(s * heads) + (1.0 - p) * np.expm1(s * tails)
+    return np.asarray(np.log1p(sum_less_one) / s, dtype=np.float64)
 
 
 def _in_largest_power(p: Floats, heads: Floats, tails: Floats, s: Floats) -> Floats:
-    """The same as the larger term and what the other adds to it: s·heads itself may overflow."""
+    """Returns the same, as the larger term plus what the other adds to it.
+
+    The powers themselves, e^(s·heads), may overflow.
+    """
     first = np.where(p > 0.0, heads + np.log(p) / s, -np.inf)
     second = np.where(p < 1.0, tails + np.log1p(-p) / s, -np.inf)
     added = np.log1p(np.exp(-s * np.abs(first - second))) / s
@@ -176,14 +186,16 @@ def _log_ratio(p: Floats, q: Floats) -> Floats:
 
 
 def _log_ratio_of_complements(p: Floats, q: Floats) -> Floats:
-    """ln((1 − p)/(1 − q)), likewise."""
+    """ln((1 − p)/(1 − q)); where the two are close, from their difference."""
     is_close = np.abs(p - q) <= 0.5 * (1.0 - q)
     return np.where(is_close, np.log1p((q - p) / (1.0 - q)), np.log1p(-p) - np.log1p(-q))
 
 
 def _both_directions(p: Floats, q: Floats, order: Floats) -> Floats:
+    """The larger of the divergences of p from q and of q from p."""
     return np.maximum(bernoulli_divergence(p, q, order), bernoulli_divergence(q, p, order))
 
 
 def _kullback_leibler(p: Floats, q: Floats) -> Floats:
+    """The Kullback–Leibler divergence of Bernoulli(p) from Bernoulli(q)."""
     return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), dtype=np.float64)

@@ -185,7 +185,7 @@ def test_a_state_belongs_to_its_search():
     assert len(pairs_of(longer)) == 8
     with pytest.raises(InputError, match="its seed differ"):
         finders.Random(VECTOR, trials=5, seed=1).restore(state)
-    with pytest.raises(InputError, match="score=nan makes no sense"):
+    with pytest.raises(InputError, match="score=nan must be a number"):
         finder.restore({**state, "told": [[[0.5], math.nan]]})
 
 

@@ -39,7 +39,7 @@ def test_domains(given, domain):
         ("", "the kind '' is unknown; known are number"),
         ("number:0", "missing 1 required positional argument: 'high'"),
         ("number:0:x", "'x' is not a number"),
-        ("number:0:nan", "high=nan makes no sense"),
+        ("number:0:nan", "high=nan must be a number"),
         ("number:0:1:2:3", "too many parts: write number:LOW:HIGH:SENSITIVITY"),
         ("category:", "values|no value|neighbours"),
         ("{not json", "is not JSON"),
