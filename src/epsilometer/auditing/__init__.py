@@ -1,1 +1,5 @@
-"""The audit itself: settings, the two loops (explore, then certify), early stopping, judging, the public functions."""
+"""The audit itself, from its settings to its verdict.
+
+The settings, the loops that explore and then certify, early stopping, the verdict, and the public
+functions.
+"""

@@ -1,4 +1,4 @@
-"""What becomes of draws that were begun, lost and drawn again: they count against whatever is to be proved.
+"""Draws that were begun, lost and drawn again count against whatever is to be certified.
 
 A draw is lost when a call is cut off: by a time limit, Ctrl-C, an error, or the death of the
 process. Which draws are lost may depend on what they are (a slow output is cut off more often than
@@ -24,27 +24,33 @@ from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
 from epsilometer.result import HealthReport
 
+# Of the left and of the right.
 Tallies = tuple[Any, Any]
 
 
 def fewer_hits(counts: Counts, lost: int) -> Counts:
-    """Counts if every lost draw had missed the event, and a hit had come in its place."""
+    """Returns the counts if every lost draw missed the event and was replaced by a hit."""
     return Counts(max(0, counts.hits - lost), counts.trials)
 
 
 def more_hits(counts: Counts, lost: int) -> Counts:
-    """Counts if every lost draw had hit the event, and a miss had come in its place."""
+    """Returns the counts if every lost draw hit the event and was replaced by a miss."""
     return Counts(min(counts.trials, counts.hits + lost), counts.trials)
 
 
-def _counted(tally: Any) -> bool:
-    """Whether a tally is made of counts of an event, of which it is known what a lost draw does to them."""
+def _has_counts(tally: Any) -> bool:
+    """Whether a tally counts an event, so that it is known what a lost draw may do to it."""
     if isinstance(tally, TwoTallies):
         return isinstance(tally.deciding, Counts) and isinstance(tally.beside, Counts)
     return isinstance(tally, Counts)
 
 
-def _changed(tally: Any, lost: int, *, is_likelier: bool) -> Any:
+def _with_lost_draws(tally: Any, lost: int, *, is_likelier: bool) -> Any:
+    """The tally of one side with its lost draws counted against the event.
+
+    Args:
+        is_likelier: whether the event is to be likelier on this side.
+    """
     change = fewer_hits if is_likelier else more_hits
     if isinstance(tally, TwoTallies):
         return TwoTallies(change(tally.deciding, lost), change(tally.beside, lost))
@@ -54,10 +60,10 @@ def _changed(tally: Any, lost: int, *, is_likelier: bool) -> Any:
 def counted_against(
     proposal: Proposal, tallies: Tallies, pair: Pair, lost: Sequence[int], failure: float
 ) -> Tallies | None:
-    """The tallies with lost draws counted against what they are to prove; None for tallies that are no counts.
+    """Returns the tallies with lost draws counted against what they are to certify.
 
     The proposal knows which side the event is to be likelier on; the smaller of the two bounds is
-    the valid one.
+    the valid one. The result is None for tallies that are not counts.
 
     Args:
         tallies: of the left and of the right.
@@ -66,23 +72,26 @@ def counted_against(
     """
     if not any(lost):
         return tallies
-    if not all(map(_counted, tallies)):
+    if not all(_has_counts(tally) for tally in tallies):
         return None
+
+    def bound_from(candidate: Tallies) -> float:
+        left, right = candidate
+        return proposal.certify(left, right, pair, failure).lower_bound
+
     candidates = []
     for likelier in (0, 1):
-        left = _changed(tallies[0], lost[0], is_likelier=likelier == 0)
-        right = _changed(tallies[1], lost[1], is_likelier=likelier == 1)
+        left = _with_lost_draws(tallies[0], lost[0], is_likelier=likelier == 0)
+        right = _with_lost_draws(tallies[1], lost[1], is_likelier=likelier == 1)
         candidates.append((left, right))
-    return min(
-        candidates, key=lambda each: proposal.certify(each[0], each[1], pair, failure).lower_bound
-    )
+    return min(candidates, key=bound_from)
 
 
 def facts_of(sampler: Sampler, number: int, lost: Sequence[int]) -> dict[str, Any]:
-    """What the record of an audit says about the draws of a pair: only what happened.
+    """Facts about the draws of a pair for the settings of a result; only what happened is there.
 
     Args:
-        number: of the pair.
+        number: the number of the pair.
         lost: draws of the left and of the right that were lost and drawn again.
     """
     incidents = sampler.incidents_of(number)
@@ -98,7 +107,7 @@ def facts_of(sampler: Sampler, number: int, lost: Sequence[int]) -> dict[str, An
 
 
 def _on_error(mechanism: Any) -> str:
-    """What becomes of a failed run, also of a mechanism inside another one."""
+    """What a mechanism, or the innermost mechanism that it wraps, does about failed runs."""
     while not hasattr(mechanism, "on_error") and hasattr(mechanism, "mechanism"):
         mechanism = mechanism.mechanism
     return str(getattr(mechanism, "on_error", "raise"))
@@ -107,24 +116,27 @@ def _on_error(mechanism: Any) -> str:
 def reports_on(
     sampler: Sampler, number: int, lost: Sequence[int], *, is_counted: bool
 ) -> list[HealthReport]:
-    """Remarks about requests that were sent again, and draws that were drawn again.
+    """Health reports about requests that were sent again and draws that were drawn again.
 
     Args:
-        number: of the pair.
+        number: the number of the pair.
         lost: draws of the left and of the right that were lost and drawn again.
-        is_counted: whether lost draws were counted against the finding; if some of those that prove
-            could not be, no verdict is given.
+        is_counted: whether lost draws were counted against the finding; if some of those that
+            certify could not be, no verdict is given.
     """
     reports = health.check_retries(sampler.incidents_of(number))
     if any(lost):
         text = (
-            f"{lost[0]} left and {lost[1]} right draws were begun, cut off and drawn again, in an audit that was "
-            "interrupted or lost workers, of a mechanism whose draws cannot be repeated; which ones are cut off may "
-            "depend on their outputs, so "
+            f"{lost[0]} left and {lost[1]} right draws were begun, cut off and drawn again, "
+            "in an audit that was interrupted or lost workers, of a mechanism whose draws cannot "
+            "be repeated; which ones are cut off may depend on their outputs, so "
         )
         if is_counted:
             text += "those among the draws that prove were counted against the finding"
         else:
-            text += "the finding, which cannot count them against itself, is not trusted; audit in one go"
+            text += (
+                "the finding, which cannot count them against itself, is not trusted; "
+                "audit in one go"
+            )
         reports.append(HealthReport("redrawn", text, untrusted=not is_counted))
     return reports

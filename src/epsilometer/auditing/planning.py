@@ -37,7 +37,7 @@ class EventsPlan:
         claim: what is claimed.
         truth: the true value of the claim's own parameter.
         power: the probability with which the claim is refuted.
-        confidence: of the audit.
+        confidence: the confidence of the audit.
         event: (p, q), the probabilities of the event that the audit is assumed to find.
         samples: draws per side for the whole audit, training included.
         draws: both sides together.
@@ -54,15 +54,19 @@ class EventsPlan:
     seconds: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**own, "claim": self.claim.to_dict(), "event": list(self.event)}
+        """The plan as plain data."""
+        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        data["claim"] = self.claim.to_dict()
+        data["event"] = list(self.event)
+        return data
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "EventsPlan":
-        """Itself, or an InputError with the figure if it takes too many draws."""
+        """Returns the plan itself; raises an InputError if it takes too many draws."""
         if self.draws > most_draws:
-            what = f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes {self.draws:,} draws"
-            raise InputError(f"{what}, above most_draws={most_draws:,.0f}")
+            raise InputError(
+                f"refuting {self.claim.describe()} when the truth is {self.truth:g} takes "
+                f"{self.draws:,} draws, above most_draws={most_draws:,.0f}"
+            )
         return self
 
 
@@ -85,7 +89,9 @@ def plan(
     dataset: Any = None,
     most_draws: float | None = None,
 ) -> HistogramPlan | EventsPlan:
-    """Plans a two-sided estimate (`precision`), or an audit that should refute a false claim (`claim` and `truth`).
+    """Plans a two-sided estimate, or an audit that should refute a false claim.
+
+    An estimate needs `precision`, an audit `claim` and `truth`.
 
     Args:
         notion: of an estimate: `PureDP` or `RenyiDP`, or their names; by default what `order` says.
@@ -115,10 +121,14 @@ def plan(
         >>> em.plan(claim="eps=1", truth=1.2).samples > 1000
         True
     """
-    made: HistogramPlan | EventsPlan
+    planned: HistogramPlan | EventsPlan
     if claim is not None:
-        made = _plan_events(
-            as_claim(claim), truth, power, check_confidence(confidence), event_probability
+        planned = _plan_events(
+            claim=as_claim(claim),
+            truth=truth,
+            power=power,
+            confidence=check_confidence(confidence),
+            event_probability=event_probability,
         )
     elif precision is None:
         raise InputError(
@@ -128,14 +138,21 @@ def plan(
         smoothness = find_smoothness(mechanism, domain, lipschitz)
         if (input_domain is None) is not (input_lipschitz is None):
             raise InputError("input_domain= and input_lipschitz= are needed together")
-        inputs = (input_domain, input_lipschitz)
-        checked = _order(notion, order)
-        made = plan_overall(smoothness, *inputs, precision, confidence, checked, as_published)
+        planned = plan_overall(
+            smoothness,
+            input_domain,
+            input_lipschitz,
+            precision,
+            confidence,
+            _checked_order(notion, order),
+            as_published,
+        )
     if most_draws is not None:
-        made.check_affordable(most_draws)
+        planned.check_affordable(most_draws)
     if mechanism is None:
-        return made
-    return dataclasses.replace(made, seconds=made.draws * seconds_per_draw(mechanism, dataset))
+        return planned
+    seconds = planned.draws * seconds_per_draw(mechanism, dataset)
+    return dataclasses.replace(planned, seconds=seconds)
 
 
 def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
@@ -143,23 +160,25 @@ def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
     subject = as_subject(mechanism)
     if dataset is None and subject.worst_pair is not None:
         dataset = as_pairs(subject.worst_pair)[0].left
-    runs = subject.mechanism
+    timed = subject.mechanism
     rng = np.random.default_rng()
     n = 1
     while True:
         began = time.perf_counter()
-        runs.sample(dataset, n, rng)
-        taken = time.perf_counter() - began
-        if taken > _PILOT_SECONDS / 4 or n >= runs.chunk_size:
-            return taken / n
-        n = min(2 * n, runs.chunk_size)
+        timed.sample(dataset, n, rng)
+        seconds = time.perf_counter() - began
+        if seconds > _PILOT_SECONDS / 4 or n >= timed.chunk_size:
+            return seconds / n
+        n = min(2 * n, timed.chunk_size)
 
 
-def _order(notion: type[Claim] | str | None, order: float | None) -> float | None:
+def _checked_order(notion: type[Claim] | str | None, order: float | None) -> float | None:
+    """Returns the order, or raises an InputError if it does not fit the notion."""
     name = notion if isinstance(notion, str | None) else getattr(notion, "notion", repr(notion))
     if name not in (None, PureDP.notion, RenyiDP.notion):
         raise InputError(
-            f"notion={name!r}: histograms estimate pure and renyi; plan an audit with claim= and truth="
+            f"notion={name!r}: histograms estimate pure and renyi; "
+            "plan an audit with claim= and truth="
         )
     if name == RenyiDP.notion and order is None:
         raise InputError("notion=renyi needs order=, e.g. 2")
@@ -169,68 +188,88 @@ def _order(notion: type[Claim] | str | None, order: float | None) -> float | Non
 
 
 def _plan_events(
-    claim: Claim, truth: float | None, power: float, confidence: float, likely: float
+    *,
+    claim: Claim,
+    truth: float | None,
+    power: float,
+    confidence: float,
+    event_probability: float,
 ) -> EventsPlan:
-    value = -math.inf if truth is None else as_number("truth", truth)
-    if not claim.value < value < math.inf:
+    """Plans an audit with the method `events`; the arguments are those of `plan`."""
+    true_value = -math.inf if truth is None else as_number("truth", truth)
+    if not claim.value < true_value < math.inf:
         raise InputError(
             f"truth={truth!r} must be a finite number above the claimed {claim.value:g}"
         )
-    for name, chance in (("power", power), ("event_probability", likely)):
-        if not 0.0 < as_number(name, chance) < 1.0:
-            raise InputError(f"{name}={chance!r} must lie strictly between 0 and 1")
-    p = float(likely)
-    true = claim.with_value(value)
-    # the least on the other side
-    q = rejected_end(lambda q: true.max_power(q) >= p, p, 0.0, _HALVINGS)
+    probabilities = {"power": power, "event_probability": event_probability}
+    for name, probability in probabilities.items():
+        if not 0.0 < as_number(name, probability) < 1.0:
+            raise InputError(f"{name}={probability!r} must lie strictly between 0 and 1")
+    p = float(event_probability)
+    true_claim = claim.with_value(true_value)
+    # The least probability on the other side that the true value allows.
+    q = rejected_end(lambda q: true_claim.max_power(q) >= p, p, 0.0, _HALVINGS)
     if not p > claim.max_power(q):
-        text = f"with {q:g} on the other side does not break {claim.describe()}: choose another"
-        raise InputError(f"event_probability={p:g} {text}")
-    n_fresh = _proving_samples(claim, p, q, power, 1.0 - confidence)
-    # The least number of draws of an audit that leaves these for the proof.
+        raise InputError(
+            f"event_probability={p:g} with {q:g} on the other side does not break "
+            f"{claim.describe()}: choose another"
+        )
+    n_fresh = _certifying_samples(claim, p, q, power, 1.0 - confidence)
+    # The least number of draws of an audit that leaves these for the certificate.
     most = 2 * n_fresh + FEWEST
-    samples = max(
-        bisect_left(range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh),
-        FEWEST,
+    samples = bisect_left(
+        range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh
     )
-    return EventsPlan(claim, value, float(power), confidence, (p, q), samples, 2 * samples)
+    samples = max(samples, FEWEST)
+    return EventsPlan(
+        claim=claim,
+        truth=true_value,
+        power=float(power),
+        confidence=confidence,
+        event=(p, q),
+        samples=samples,
+        draws=2 * samples,
+    )
 
 
-def _proving_samples(
+def _certifying_samples(
     claim: Claim, p: float, q: float, power: float, failure_probability: float
 ) -> int:
     """Fresh draws per side for the certificate, by the normal approximation of its power."""
+
+    def score(n: int) -> float:
+        return _power_score(claim, p, q, n, failure_probability)
+
     wanted = float(ndtri(power))
     low = 0
     high = FEWEST
-    while _power_score(claim, p, q, high, failure_probability) < wanted:
+    while score(high) < wanted:
         low = high
         high = 2 * high
         if high > _MOST_SAMPLES:
             raise InputError(
-                f"more than {_MOST_SAMPLES:,} draws would be needed: the event is too rare or too close"
+                f"more than {_MOST_SAMPLES:,} draws would be needed: "
+                "the event is too rare or too close"
             )
-    return bisect_left(
-        range(high),
-        wanted,
-        low + 1,
-        key=lambda n: _power_score(claim, p, q, n, failure_probability),
-    )
+    return bisect_left(range(high), wanted, low + 1, key=score)
 
 
 def _power_score(claim: Claim, p: float, q: float, n: int, failure_probability: float) -> float:
     """The normal quantile of the power."""
     if isinstance(claim, PureDP | ApproxDP) and not isinstance(claim, ApproxDeltaDP):
-        # The score test: its spread under the claim sets the bar, the true spread decides how often
-        # it is cleared.
-        grow = math.exp(claim.epsilon)
+        # The score test: its standard error under the claim sets the critical value, the true
+        # standard error decides how often it is exceeded.
+        factor = math.exp(claim.epsilon)
         delta = claim.delta
-        excess = p - delta - grow * q
-        bar = float(-ndtri(failure_probability)) * math.sqrt((grow * (p - delta + q) + delta) / n)
-        return (excess - bar) / math.sqrt((p * (1.0 - p) + grow**2 * q * (1.0 - q)) / n)
+        excess = p - delta - factor * q
+        claimed_error = math.sqrt((factor * (p - delta + q) + delta) / n)
+        critical_value = float(-ndtri(failure_probability)) * claimed_error
+        true_error = math.sqrt((p * (1.0 - p) + factor**2 * q * (1.0 - q)) / n)
+        return (excess - critical_value) / true_error
     # Two separate bounds, at the expected counts.
     p_lower = lower(Counts(int(n * p), n), failure_probability / 2.0)
     q_upper = upper(Counts(math.ceil(n * q), n), failure_probability / 2.0)
     allowed = claim.max_power(q_upper)
     slope = (allowed - claim.max_power(q)) / (q_upper - q) if q_upper > q else 0.0
-    return (p_lower - allowed) / math.sqrt((p * (1.0 - p) + slope**2 * q * (1.0 - q)) / n)
+    standard_error = math.sqrt((p * (1.0 - p) + slope**2 * q * (1.0 - q)) / n)
+    return (p_lower - allowed) / standard_error
