@@ -46,7 +46,8 @@ def audit_key(
     """
     if mechanism.used is not None:  # it reads a recording, or writes one
         raise InputError(
-            "checkpoint= cannot be combined with a recording, which is read from its beginning every time"
+            "checkpoint= cannot be combined with a recording, "
+            "which is read from its beginning every time"
         )
     method = settings.method
     asked = inputs if isinstance(inputs, Finder) else [(pair.left, pair.right) for pair in inputs]
@@ -130,24 +131,27 @@ class FileJournal(Journal):
         name = f"proposal {number}"
         digest = hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
-            if (known := self._file.about(name)) is None:
+            stored_digest = self._file.about(name)
+            if stored_digest is None:
                 self._file.put("about", name, digest)
-            elif known != digest:
-                text = "the same draws lead to another proposal than before the interruption (did the program or a "
-                text += "library change?), so its counts are useless; give another file"
-                raise InputError(f"checkpoint={str(self._file.path)!r}: {text}")
+            elif stored_digest != digest:
+                raise InputError(
+                    f"checkpoint={str(self._file.path)!r}: the same draws lead to another proposal "
+                    "than before the interruption (did the program or a library change?), "
+                    "so its counts are useless; give another file"
+                )
 
     def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
-            if (row := self._file.row("folded", *stream)) is None:
+            row = self._file.row("folded", *stream)
+            if row is None:
                 return None
-            chunks, size, total, counts, width, filled, prints = row
-            known = [
-                Counts(*each) for each in np.frombuffer(counts, dtype="<i8").reshape(-1, 2).tolist()
-            ]
+            chunks, size, total, count_bytes, width, filled, prints = row
+            hits_and_trials = np.frombuffer(count_bytes, dtype="<i8").reshape(-1, 2).tolist()
+            counts = [Counts(hits, trials) for hits, trials in hits_and_trials]
             tally = storage.tally_from_data(json.loads(total), example)
-            pieces = Pieces(known, int(width), int(filled))
+            pieces = Pieces(counts, int(width), int(filled))
             return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
 
     def save(self, stream: storage.Stream, folded: Folded) -> None:
@@ -214,17 +218,25 @@ class FileJournal(Journal):
             if folded.is_whole:
                 pieces = folded.pieces
                 total = json.dumps(storage.tally_to_data(folded.total))
-                counts = np.array(
-                    [(each.hits, each.trials) for each in pieces.counts], dtype="<i8"
-                ).tobytes()
-                row = folded.chunks, folded.size, total, counts, pieces.width, pieces.filled
-                self._file.put("folded", *stream, *row, folded.fingerprints.to_bytes())
+                hits_and_trials = [(count.hits, count.trials) for count in pieces.counts]
+                self._file.put(
+                    "folded",
+                    *stream,
+                    folded.chunks,
+                    folded.size,
+                    total,
+                    np.array(hits_and_trials, dtype="<i8").tobytes(),
+                    pieces.width,
+                    pieces.filled,
+                    folded.fingerprints.to_bytes(),
+                )
 
 
 NOTHING = Outputs((), 0)
-# The whole numbers of a state, and the parts of it that are stored as tallies are.
-_WHOLE = ("pair", "choices", "chosen_at", "batch", "spent", "evidence")
-_DRAWN = ("log_wealth", "best", "left", "right")
+# The fields of a state that are whole numbers.
+_INTEGER_FIELDS = ("pair", "choices", "chosen_at", "batch", "spent", "evidence")
+# The fields of a state that are stored like tallies.
+_TALLY_FIELDS = ("log_wealth", "best", "left", "right")
 
 
 @dataclass(slots=True)
@@ -273,8 +285,8 @@ class State:
 
     @classmethod
     def empty(cls, n_values: int) -> "State":
-        """Before the pilot."""
-        return cls(np.zeros(n_values), np.zeros(n_values))
+        """The initial state, before the pilot."""
+        return cls(log_wealth=np.zeros(n_values), best=np.zeros(n_values))
 
     def begin(
         self,
@@ -284,9 +296,13 @@ class State:
         spent: int,
         n_values: int,
     ) -> None:
-        """After the pilot, with nothing bet so far.
+        """Sets the state after the pilot, when nothing has been bet.
 
         Args:
+            pair: the number of the pair that the pilot chose.
+            stakes: the events to bet on.
+            draws: the pilot's draws, left and right.
+            spent: draws per side of the pilot, for all pairs together.
             n_values: values to bet against, which depend on the claim about the pair.
         """
         self.log_wealth = np.zeros(n_values)
@@ -310,9 +326,11 @@ class State:
         self.best = np.maximum(self.best, self.log_wealth)
 
     def to_bytes(self) -> bytes:
-        """Everything, as JSON; `from_bytes` is the inverse."""
-        state = {name: getattr(self, name) for name in (*_WHOLE, "curve", "batches", "stopped")}
-        state |= {name: storage.tally_to_data(getattr(self, name)) for name in _DRAWN}
+        """The whole state as JSON; `from_bytes` is the inverse."""
+        plain_fields = (*_INTEGER_FIELDS, "curve", "batches", "stopped")
+        state = {name: getattr(self, name) for name in plain_fields}
+        for name in _TALLY_FIELDS:
+            state[name] = storage.tally_to_data(getattr(self, name))
         state["stakes"] = [stake.to_dict() for stake in self.stakes]
         state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
         state["incidents"] = [
@@ -326,25 +344,23 @@ class State:
         try:
             state = json.loads(content)
             example = cls.empty(0)
-            made: dict[str, Any] = {name: int(state[name]) for name in _WHOLE}
-            made |= {
-                name: storage.tally_from_data(state[name], getattr(example, name))
-                for name in _DRAWN
-            }
-            left, right = (
-                Fingerprints.from_bytes(bytes.fromhex(text)) for text in state["fingerprints"]
+            fields: dict[str, Any] = {name: int(state[name]) for name in _INTEGER_FIELDS}
+            for name in _TALLY_FIELDS:
+                fields[name] = storage.tally_from_data(state[name], getattr(example, name))
+            left_prints, right_prints = [bytes.fromhex(text) for text in state["fingerprints"]]
+            fields["fingerprints"] = (
+                Fingerprints.from_bytes(left_prints),
+                Fingerprints.from_bytes(right_prints),
             )
-            made |= {
-                "fingerprints": (left, right),
-                "stakes": [Stake.from_dict(stake) for stake in state["stakes"]],
-            }
-            made["curve"] = [
-                (int(n), float(wealth), float(bound)) for n, wealth, bound in state["curve"]
+            fields["stakes"] = [Stake.from_dict(stake) for stake in state["stakes"]]
+            fields["curve"] = [
+                (int(n), float(log_wealth), float(bound)) for n, log_wealth, bound in state["curve"]
             ]
-            made["incidents"] = {
-                int(n): [Incidents(**side) for side in sides] for n, *sides in state["incidents"]
+            fields["incidents"] = {
+                int(number): [Incidents(**side) for side in sides]
+                for number, *sides in state["incidents"]
             }
-            return cls(**made, batches=list(state["batches"]), stopped=str(state["stopped"]))
+            return cls(**fields, batches=list(state["batches"]), stopped=str(state["stopped"]))
         except (KeyError, TypeError, ValueError, IndexError, EOFError, zipfile.BadZipFile) as error:
             raise InputError(
                 f"the state of the audit in its checkpoint cannot be read: {error!r}"

@@ -1,4 +1,7 @@
-"""The whole privacy curve of a mechanism on a pair of inputs: ε at every δ, the trade-off curve, and μ, at once."""
+"""The whole privacy curve of a mechanism on a pair of inputs.
+
+One set of draws bounds ε at every δ, the trade-off curve, and μ, all at once.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +18,7 @@ from epsilometer.inputs.pairs import Finder, Inputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
 from epsilometer.storage.writing import write_whole
 
-# One or several, or none.
+# One claim or several, or none.
 Claims = Claim | str | Sequence[Claim | str] | None
 SCHEMA_VERSION = 1
 # What a stored profile shows to readers of the bare file.
@@ -91,7 +94,10 @@ class Profile:
 
     @property
     def mu(self) -> float:
-        """A lower bound on μ. It says nothing about ε at a small δ: not being μ-GDP refutes no (ε, δ)."""
+        """A lower bound on μ.
+
+        It says nothing about ε at a small δ: not being μ-GDP refutes no (ε, δ).
+        """
         return self.band.mu
 
     def lower_bound(self, claim: Claim | str) -> float:
@@ -99,25 +105,30 @@ class Profile:
         return self.band.value(as_claim(claim))
 
     def check(self, claim: Claim | str) -> ClaimCheck:
-        """Whether the band refutes a claim of any notion. Any number of claims may be checked: all are paid for."""
+        """Whether the band refutes a claim of any notion.
+
+        Any number of claims may be checked: the band holds for all of them at once.
+        """
         promised = as_claim(claim).scaled(self.settings.get("distance", 1))
         bound = self.band.value(promised)
         if any(report.untrusted for report in self.health):
-            return ClaimCheck(promised, bound, Verdict.INCONCLUSIVE)
-        return ClaimCheck(
-            promised, bound, Verdict.REFUTED if bound > promised.value else Verdict.NOT_REFUTED
-        )
+            verdict = Verdict.INCONCLUSIVE
+        elif bound > promised.value:
+            verdict = Verdict.REFUTED
+        else:
+            verdict = Verdict.NOT_REFUTED
+        return ClaimCheck(claim=promised, lower_bound=bound, verdict=verdict)
 
     def plot(self, path: str | Path | None = None, claim: Claims = None, exact: Any = None) -> Any:
-        """Draws ε over δ and the trade-off curve; writes the picture when a path is given, and returns the figure.
+        """Draws ε over δ and the trade-off curve, and returns the figure.
 
         Args:
-            path: ends in .svg, .png or .pdf.
-            claim: drawn beside the band; may be several.
+            path: where the figure is written, if given; ends in .svg, .png or .pdf.
+            claim: one claim or several to draw together with the band.
             exact: the true curve, a function from δ to ε, a zoo entry, or a privacy-loss
                 distribution of dp-accounting (anything with `get_epsilon_for_delta`).
         """
-        # a result may look up to the report
+        # This import points upwards, and is therefore made late: a profile can draw itself.
         from epsilometer.report.profile_figure import draw_profile, save_figure
 
         figure = draw_profile(self, _claims(claim), exact)
@@ -126,7 +137,7 @@ class Profile:
         return figure
 
     def save_html(self, path: str | Path, claim: Claims = None) -> Path:
-        """Writes a page with the curves, and what they say about one claim or several; returns its path."""
+        """Writes a page with the curves and what they say about claims; returns its path."""
         from epsilometer.report.profile_figure import render_profile
 
         return write_whole(path, render_profile(self, _claims(claim)))
@@ -142,9 +153,11 @@ class Profile:
 
         left, right = self.samples_used
         lines = [
-            f"privacy profile, {percent(self.confidence)} confidence for all figures together ({self.guarantee})"
+            f"privacy profile, {percent(self.confidence)} confidence for all figures together "
+            f"({self.guarantee})"
         ]
-        if weakened := reservations(self.settings):
+        weakened = reservations(self.settings)
+        if weakened:
             lines.append(f"  with             {weakened}")
         lines += [
             f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS
@@ -157,31 +170,28 @@ class Profile:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; `from_dict` is the inverse."""
-        about = {"schema_version": SCHEMA_VERSION, "kind": "profile", "confidence": self.confidence}
-        epsilons = {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS}
-        bounds = {"guarantee": self.guarantee, "epsilon": epsilons, "mu": self.mu}
-        band = {"p_lower": list(self.band.p_lower), "q_upper": list(self.band.q_upper)}
-        draws = {
+        """The profile as plain data; `from_dict` is the inverse."""
+        data = {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "profile",
+            "confidence": self.confidence,
+            "guarantee": self.guarantee,
+            "epsilon": {f"{delta:g}": self.epsilon(delta) for delta in SHOWN_DELTAS},
+            "mu": self.mu,
+            "p_lower": list(self.band.p_lower),
+            "q_upper": list(self.band.q_upper),
             "samples_used": list(self.samples_used),
             "health": [report.to_dict() for report in self.health],
-        }
-        run = {
             "settings": dict(self.settings),
             "environment": dict(self.environment),
             "seconds": self.seconds,
         }
-        return (
-            about
-            | bounds
-            | band
-            | draws
-            | run
-            | ({} if self.bits is None else {"bits": self.bits.to_dict()})
-        )
+        if self.bits is not None:
+            data["bits"] = self.bits.to_dict()
+        return data
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Strict JSON."""
+        """The profile as strict JSON."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -189,23 +199,27 @@ class Profile:
         """The inverse of `to_dict`."""
         if not isinstance(data, Mapping) or data.get("kind") != "profile":
             raise InputError("this is not a stored profile: it lacks kind = 'profile'")
-        if (found := data.get("schema_version")) != SCHEMA_VERSION:
+        version = data.get("schema_version")
+        if version != SCHEMA_VERSION:
             raise InputError(
-                f"schema_version={found!r} cannot be read; this reads {SCHEMA_VERSION}"
+                f"schema_version={version!r} cannot be read; this reads {SCHEMA_VERSION}"
             )
         try:
-            band = Band(tuple(map(float, data["p_lower"])), tuple(map(float, data["q_upper"])))
-            used = int(data["samples_used"][0]), int(data["samples_used"][1])
-            health = tuple(HealthReport(**report) for report in data["health"])
-            run: dict[str, Any] = {
-                "settings": dict(data["settings"]),
-                "environment": dict(data["environment"]),
-            }
-            run |= {
-                "seconds": float(data["seconds"]),
-                "bits": cls.from_dict(data["bits"]) if "bits" in data else None,
-            }
-            return cls(band, float(data["confidence"]), str(data["guarantee"]), used, health, **run)
+            p_lower = tuple(map(float, data["p_lower"]))
+            q_upper = tuple(map(float, data["q_upper"]))
+            n_left = int(data["samples_used"][0])
+            n_right = int(data["samples_used"][1])
+            return cls(
+                band=Band(p_lower, q_upper),
+                confidence=float(data["confidence"]),
+                guarantee=str(data["guarantee"]),
+                samples_used=(n_left, n_right),
+                health=tuple(HealthReport(**report) for report in data["health"]),
+                settings=dict(data["settings"]),
+                environment=dict(data["environment"]),
+                seconds=float(data["seconds"]),
+                bits=cls.from_dict(data["bits"]) if "bits" in data else None,
+            )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
 
@@ -219,7 +233,12 @@ class Profile:
 
 
 def _claims(given: Claims) -> list[Claim]:
-    return [as_claim(each) for each in ([given] if isinstance(given, Claim | str) else given or [])]
+    """One claim, several or none, as a list."""
+    if given is None:
+        return []
+    if isinstance(given, Claim | str):
+        return [as_claim(given)]
+    return [as_claim(claim) for claim in given]
 
 
 @shows_settings(ProfileKeywords)
@@ -258,7 +277,7 @@ def profile_with_config(
     *,
     may_exit_process: bool = False,
 ) -> Profile:
-    """`profile` with its settings in one object, see there and `open_settings`."""
+    """The function `profile` with its settings in one object, see there and `open_settings`."""
     result = measure_with_config(
         mechanism,
         inputs,
@@ -272,19 +291,26 @@ def profile_with_config(
 
 def profile_of(result: AuditResult) -> Profile:
     """The profile behind a result of the method `profile`."""
-    beside = [
-        _profile_of(finding, result)
-        for finding in result.findings[1:2]
-        if "p_lower" in finding.details
-    ]
-    return replace(_profile_of(result.findings[0], result), bits=beside[0] if beside else None)
+    profile_of_values = _profile_of(result.findings[0], result)
+    if len(result.findings) < 2 or "p_lower" not in result.findings[1].details:
+        return profile_of_values
+    return replace(profile_of_values, bits=_profile_of(result.findings[1], result))
 
 
 def _profile_of(finding: Finding, result: AuditResult) -> Profile:
+    """The profile behind one finding of a result."""
     if "p_lower" not in finding.details:
         raise InputError(
             f"a result of the method {finding.method!r} holds no band; use method='profile'"
         )
     band = Band(tuple(finding.details["p_lower"]), tuple(finding.details["q_upper"]))
-    shared = result.samples_used, result.health, result.settings, result.environment, result.seconds
-    return Profile(band, finding.confidence, finding.guarantee, *shared)
+    return Profile(
+        band=band,
+        confidence=finding.confidence,
+        guarantee=finding.guarantee,
+        samples_used=result.samples_used,
+        health=result.health,
+        settings=result.settings,
+        environment=result.environment,
+        seconds=result.seconds,
+    )

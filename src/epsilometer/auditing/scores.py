@@ -1,4 +1,4 @@
-"""Membership scores of machine-learning audits: canary scores of many runs, and guesses from one run."""
+"""Audits of machine learning: canary scores from many runs, and guesses from one run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from epsilometer.claims.base import check_confidence
 from epsilometer.environment import describe_environment
 from epsilometer.errors import InputError
 
-# Fewer scores per side prove next to nothing: the outermost rank alone needs about that many.
+# Fewer scores per side certify next to nothing: the outermost rank alone needs about that many.
 FEWEST = 10
 
 
@@ -47,14 +47,20 @@ class ScoreAudit:
         return self.profile.mu
 
     def tpr(self, fpr: float) -> float:
-        """The observed true-positive rate at this false-positive rate. An estimate; `tpr_lower` is certified."""
+        """The observed true-positive rate at this false-positive rate.
+
+        It is an estimate; `tpr_lower` is certified.
+        """
         if not 0.0 <= fpr <= 1.0:
             raise InputError(f"fpr={fpr!r} must lie between 0 and 1")
-        allowed = int(np.floor(fpr * len(self.out_scores) + 1e-9))
-        if allowed >= len(self.out_scores):
+        n_out = len(self.out_scores)
+        # The small number makes up for rounding in the product.
+        n_false_positives = int(np.floor(fpr * n_out + 1e-9))
+        if n_false_positives >= n_out:
             return 1.0
-        # The largest held-out score that must not be accused: scores above it are.
-        return float(np.mean(self.in_scores > self.out_scores[len(self.out_scores) - 1 - allowed]))
+        # Scores above the threshold count as members.
+        threshold = self.out_scores[n_out - 1 - n_false_positives]
+        return float(np.mean(self.in_scores > threshold))
 
     def tpr_lower(self, fpr: float) -> float:
         """A lower bound on the power of the best attack at this false-positive rate."""
@@ -69,7 +75,7 @@ class ScoreAudit:
         return f"<ScoreAudit: μ ≥ {self.mu:.4g}, AUROC {self.auroc:.3f}, {sizes}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The audit as a notebook shows it."""
         from epsilometer.report.notebook import render_scores_fragment
 
         return render_scores_fragment(self)
@@ -87,7 +93,7 @@ def from_scores(
     Args:
         in_scores: shape (n,), scores of canaries that were trained on.
         out_scores: shape (m,), scores of canaries that were not.
-        confidence: of all bounds together.
+        confidence: the confidence with which all bounds hold together.
 
     Guarantee: exact if the scores of each side are independent and identically distributed, e.g.
         one canary per run. Scores of many canaries of one run are not independent; use `one_run`
@@ -95,34 +101,39 @@ def from_scores(
 
     Example:
         >>> rng = np.random.default_rng(0)
-        >>> em.from_scores(1.0 + rng.normal(size=1000), rng.normal(size=1000)).epsilon(delta=0.01) > 0.5
+        >>> in_scores = 1.0 + rng.normal(size=1000)
+        >>> out_scores = rng.normal(size=1000)
+        >>> em.from_scores(in_scores, out_scores).epsilon(delta=0.01) > 0.5
         True
     """
     inside = _as_scores("in_scores", in_scores)
     outside = _as_scores("out_scores", out_scores)
     band = band_from_scores(inside, outside, 1.0 - check_confidence(confidence))
-    used = (len(inside), len(outside))
-    settings = {"mechanism": "membership scores", "confidence": confidence}
     profile = Profile(
-        band, confidence, "exact", used, settings=settings, environment=describe_environment()
+        band=band,
+        confidence=confidence,
+        guarantee="exact",
+        samples_used=(len(inside), len(outside)),
+        settings={"mechanism": "membership scores", "confidence": confidence},
+        environment=describe_environment(),
     )
     held_in = np.sort(inside)
     held_out = np.sort(outside)
-    # The share of pairs in which the held-in score is larger; ties count half.
-    below, not_above = (np.searchsorted(held_out, inside, side=side) for side in ("left", "right"))
-    return ScoreAudit(
-        profile, float(np.mean(below + not_above) / (2 * len(outside))), held_in, held_out
-    )
+    # The fraction of pairs in which the held-in score is larger; ties count half.
+    n_smaller = np.searchsorted(held_out, inside, side="left")
+    n_at_most = np.searchsorted(held_out, inside, side="right")
+    auroc = float(np.mean(n_smaller + n_at_most) / (2 * len(outside)))
+    return ScoreAudit(profile=profile, auroc=auroc, in_scores=held_in, out_scores=held_out)
 
 
 class OneRun(float):
-    """The certified lower bound on ε, a number, with everything else that the guesses prove.
+    """The certified lower bound on ε, a number, with everything else that the guesses certify.
 
     Attributes:
         delta: the δ at which ε is bounded.
-        confidence: of each bound by itself.
+        confidence: the confidence of each bound by itself.
         mu: the lower bound on μ.
-        guesses: (m, r, v).
+        guesses: (m, r, v): canaries, guesses, and right guesses.
     """
 
     delta: float
@@ -141,20 +152,25 @@ class OneRun(float):
         promised = as_claim(claim)
         if not isinstance(promised, PureDP | ApproxDP):
             raise InputError(
-                f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; see `.mu` for μ"
+                f"claim={promised.describe()}: the one-run test is for ε and (ε, δ) claims; "
+                "see `.mu` for μ"
             )
-        return one_run_p_value(*self.guesses, promised.epsilon, promised.delta)
+        m, r, v = self.guesses
+        return one_run_p_value(m, r, v, promised.epsilon, promised.delta)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """The bounds and the guesses as plain data."""
         m, r, v = self.guesses
-        bounds = {
+        return {
             "epsilon": float(self),
             "delta": self.delta,
             "mu": self.mu,
             "confidence": self.confidence,
+            "m": m,
+            "r": r,
+            "v": v,
+            "guarantee": self.guarantee,
         }
-        return {**bounds, "m": m, "r": r, "v": v, "guarantee": self.guarantee}
 
 
 def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95) -> OneRun:
@@ -190,13 +206,15 @@ def one_run(m: int, r: int, v: int, delta: float = 0.0, confidence: float = 0.95
 
 
 def _as_scores(name: str, values: ArrayLike | Sequence[float]) -> Floats:
+    """Returns the scores as floats of shape (n,), or raises an InputError."""
     try:
         scores = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers: {error}") from error
     if scores.ndim != 1 or len(scores) < FEWEST:
         raise InputError(
-            f"{name} has shape {scores.shape}: it must be one-dimensional with at least {FEWEST} scores"
+            f"{name} has shape {scores.shape}: "
+            f"it must be one-dimensional with at least {FEWEST} scores"
         )
     if np.isnan(scores).any():
         n_nan = int(np.isnan(scores).sum())

@@ -1,15 +1,15 @@
-"""The loop of a sequential audit: a pilot chooses, then bets on growing batches until the claim is refuted.
+"""The loop of a sequential audit: a pilot, then bets on growing batches.
 
-Every bet is fixed before its batch is drawn, from earlier draws only; so is the event, which may be
-chosen again between batches. The wealth of the bets is evidence at any time
-(`epsilometer.bounds.betting`), so the audit may stop
-at any point: when it refutes, when samples or time run out, or when it is interrupted.
+The pilot chooses the events; the bets go on until the claim is refuted. Every bet is fixed before
+its batch is drawn, from earlier draws only; so is the event, which may be chosen again between
+batches. The wealth of the bets is evidence at any time (`epsilometer.bounds.betting`), so the audit
+may stop at any point: when it refutes, when samples or time run out, or when it is interrupted.
 """
 
 import copy
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -59,12 +59,29 @@ _TURNS = 16
 _FEWEST_PER_TURN = 8
 # Mechanisms with larger chunks draw many outputs in one call.
 _ONE_AT_A_TIME = 1024
-# Points of the wealth curve that a result keeps, and the largest log-wealth that still fits a
-# float.
+# Points of the wealth curve that a result keeps.
 _MOST_POINTS = 200
+# The largest log-wealth whose exponential still fits a float.
 _MOST_LOG = 700.0
 # Bets that a result keeps, so that its bound can be recomputed: all of them or none.
 _MOST_BETS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _PilotChoice:
+    """What the pilot chose for a pair.
+
+    Attributes:
+        rate: the growth that the bets promise together.
+        pair: the number of the pair.
+        stakes: the events to bet on.
+        draws: the pilot's draws of the left and of the right.
+    """
+
+    rate: float
+    pair: int
+    stakes: list[Stake]
+    draws: tuple[Outputs, Outputs]
 
 
 class SequentialRun:
@@ -104,7 +121,7 @@ class SequentialRun:
         return self.run.question_about(self.state.pair)
 
     def _fixed(self, name: str, size: int) -> int:
-        """How many draws per side a pilot or a batch has: once it has begun, that is no longer ours to decide.
+        """The draws per side of a pilot or a batch, which are fixed once it has begun.
 
         Draws of a batch that was interrupted stay, so its size must not depend on what happened
         meanwhile.
@@ -127,26 +144,32 @@ class SequentialRun:
 
     def _start(self) -> bool:
         """Chooses pair and event on the pilot; False if time ran out."""
-        best: tuple[float, int, list[Stake], tuple[Outputs, Outputs]] | None = None
+        best: _PilotChoice | None = None
         for number in range(len(self.run.pairs)):
             # Growth is against the claim about the pair itself, so that pairs with different claims
             # can be compared.
             lines = ladder_of(self.run.question_about(number).claim).claim_lines()
-            if (draws := self._draw(Phase.TRAIN, number, self.pilot, 0)) is None:
+            draws = self._draw(Phase.TRAIN, number, self.pilot, 0)
+            if draws is None:
                 return False
-            chosen = choose(draws[0], draws[1], lines)
-            rate = sum(each.candidate.predicted for each in chosen)
-            if best is None or rate > best[0]:
-                best = rate, number, chosen, draws
+            stakes = choose(draws[0], draws[1], lines)
+            rate = sum(stake.candidate.predicted for stake in stakes)
+            if best is None or rate > best.rate:
+                best = _PilotChoice(rate=rate, pair=number, stakes=stakes, draws=draws)
         assert best is not None
-        self.ladder = ladder_of(self.run.question_about(best[1]).claim)
-        spent = self.pilot * len(self.run.pairs)
-        self.state.begin(best[1], best[2], best[3], spent, len(self.ladder.values))
+        self.ladder = ladder_of(self.run.question_about(best.pair).claim)
+        self.state.begin(
+            pair=best.pair,
+            stakes=best.stakes,
+            draws=best.draws,
+            spent=self.pilot * len(self.run.pairs),
+            n_values=len(self.ladder.values),
+        )
         self._save()
         return True
 
     def _advance(self) -> None:
-        """One batch: bet, draw, count, and look whether to stop."""
+        """Runs one batch: bets, draws, counts, and decides whether to stop."""
         state = self.state
         settings = self.run.settings
         left_over = settings.samples - state.spent
@@ -159,42 +182,48 @@ class SequentialRun:
         if size > left_over:  # it was begun when more samples were allowed
             state.stopped = "samples"
             return
-        found = np.transpose(guesses(state.stakes, self.ladder.claim_lines())).tolist()
-        bets = [place_bets(self.ladder.lines, p, q, size, size) for p, q in found]
-        # The money is split by the growth that each bet promises against the claim.
+        probabilities = np.transpose(guesses(state.stakes, self.ladder.claim_lines())).tolist()
+        bets = [place_bets(self.ladder.lines, p, q, size, size) for p, q in probabilities]
+        # The wealth is split by the growth that each bet promises against the claim.
         growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
-        shares = [each / sum(growth) for each in growth]
+        shares = [rate / sum(growth) for rate in growth]
         state.batch += 1
-        if (draws := self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)) is None:
+        draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
+        if draws is None:
             state.batch -= 1  # the batch was not finished, so it never happened
             state.stopped = "seconds"
             return
-        places = enumerate(zip(shares, found, bets, strict=True))
-        won = [
-            self._count(place, share, guess, bet, *draws) for place, (share, guess, bet) in places
-        ]
-        # Their winnings are added up again.
-        state.add(
-            size,
-            np.logaddexp.reduce(
-                [np.log(share) + each for share, each in zip(shares, won, strict=True)]
-            ),
-        )
-        if len(state.left) < _MOST_LEARNED:
-            state.left, state.right = (
-                concatenate([state.left, draws[0]]),
-                concatenate([state.right, draws[1]]),
+        left, right = draws
+        log_wealths = []
+        for place, bet in enumerate(bets):
+            log_factor = self._count(
+                place=place,
+                share=shares[place],
+                guess=probabilities[place],
+                bet=bet,
+                left=left,
+                right=right,
             )
+            log_wealths.append(np.log(shares[place]) + log_factor)
+        # The wealth of all bets is added up again.
+        state.add(size, np.logaddexp.reduce(log_wealths))
+        if len(state.left) < _MOST_LEARNED:
+            state.left = concatenate([state.left, left])
+            state.right = concatenate([state.right, right])
         bound = self.ladder.bound(state.best, self.run.budget.total)
         state.curve.append((state.spent, float(state.log_wealth[self.ladder.at_claim]), bound))
         if self.question.judged and bound > self.question.claim.value:
             state.stopped = "refuted"
-        elif (deadline := self.run.sampler.runner.deadline) is not None and deadline.left <= 0.0:
+        elif self._is_out_of_time():
             state.stopped = "seconds"
         self._save()
         settings.report_status(
-            f"{state.spent} draws per side, {self.question.claim.symbol} ≥ {bound:.3g} for sure"
+            f"{state.spent} draws per side, certified {self.question.claim.symbol} ≥ {bound:.3g}"
         )
+
+    def _is_out_of_time(self) -> bool:
+        deadline = self.run.sampler.runner.deadline
+        return deadline is not None and deadline.left <= 0.0
 
     def _choose_again(self) -> None:
         """Chooses events again when there are many more draws than at the last choice.
@@ -206,20 +235,34 @@ class SequentialRun:
         if len(state.left) < _CHOOSE_AGAIN * state.chosen_at:
             return
         state.chosen_at = len(state.left)
-        if (used := self.run.sampler.mechanism.used) is not None:
+        used = self.run.sampler.mechanism.used
+        if used is not None:
             used.choose()
         lines = self.ladder.claim_lines()
-        found = choose(state.left, state.right, lines)
-        now = float(growth_rate(lines, *guesses(state.stakes, lines)).sum())
-        if sum(each.candidate.predicted for each in found) > _BETTER * now:
-            state.change(found)
+        new_stakes = choose(state.left, state.right, lines)
+        new_rate = sum(stake.candidate.predicted for stake in new_stakes)
+        present_rate = float(growth_rate(lines, *guesses(state.stakes, lines)).sum())
+        if new_rate > _BETTER * present_rate:
+            state.change(new_stakes)
 
     def _count(
         self, place: int, share: float, guess: list[float], bet: Bets, left: Outputs, right: Outputs
     ) -> Floats:
-        """What one bet won on a batch; its counts improve the next guess."""
+        """The logarithm of the factor that one bet won on a batch, against each value.
+
+        The counts of the batch improve the next guess.
+
+        Args:
+            place: the place of the bet's event among the stakes.
+            share: the fraction of the wealth that was bet.
+            guess: the event's probabilities that the bet assumes, on its likelier side and on the
+                other one.
+            bet: the bet.
+            left: the outputs of the batch.
+            right: likewise.
+        """
         state = self.state
-        stake = self.state.stakes[place]
+        stake = state.stakes[place]
         inside = [stake.candidate.event.contains(side) for side in (left, right)]
         counts = [Counts(int(np.count_nonzero(side)), len(side)) for side in inside]
         # Lost draws of the batch count against the bet, see `lost_draws`.
@@ -227,24 +270,26 @@ class SequentialRun:
         likelier = 1 if stake.candidate.flipped else 0
         counts[likelier] = fewer_hits(counts[likelier], lost[likelier])
         counts[1 - likelier] = more_hits(counts[1 - likelier], lost[1 - likelier])
-        about = {
-            "batch": state.batch,
-            "stake": place,
-            "share": share,
-            "flipped": stake.candidate.flipped,
-        }
-        left_counts, right_counts = ([each.hits, each.trials] for each in counts)
         state.batches.append(
-            {**about, "p1": guess[0], "q1": guess[1], "left": left_counts, "right": right_counts}
+            {
+                "batch": state.batch,
+                "stake": place,
+                "share": share,
+                "flipped": stake.candidate.flipped,
+                "p1": guess[0],
+                "q1": guess[1],
+                "left": [counts[0].hits, counts[0].trials],
+                "right": [counts[1].hits, counts[1].trials],
+            }
         )
         stake.left = stake.left + counts[0]
         stake.right = stake.right + counts[1]
         return bet.log_wealth(*stake.candidate.oriented(*counts))
 
     def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
-        """A batch of both sides; None if time ran out before it was complete."""
-        # of a batch that is not finished nothing stays
-        prints = [each.copy() for each in self.state.fingerprints]
+        """Draws a batch of both sides; None if time ran out before it was complete."""
+        # Copies, because nothing stays of a batch that is not finished.
+        prints = [side.copy() for side in self.state.fingerprints]
         try:
             draws = self.run.sampler.both(phase, number, self.run.pairs[number], n, skip, prints)
         except OutOfTime as late:
@@ -261,12 +306,15 @@ class SequentialRun:
         state = self.state
         question = self.question
         if not state.stakes:
-            text = f"The pilot of {self.pilot} draws per side was not done in time, so nothing is certified"
-            raise OutOfTime(f"{self.late}. {text}")
+            raise OutOfTime(
+                f"{self.late}. The pilot of {self.pilot} draws per side was not done in time, "
+                "so nothing is certified"
+            )
         failure = self.run.budget.spend(self.run.budget.total, "bets")
         finding = self._finding(failure)
         stake = state.stakes[0]
-        n, (p, q) = max(stake.left.trials, 1), stake.estimate()
+        n = max(stake.left.trials, 1)
+        p, q = stake.estimate()
         task = replace(self.run.task(Phase.CERTIFY, state.pair, n), failure_probability=failure)
         proposal = EventProposal(
             replace(stake.candidate, p=p, q=q, predicted=finding.lower_bound), task
@@ -285,7 +333,7 @@ class SequentialRun:
         reports += reports_on(self.run.sampler, state.pair, redrawn, is_counted=True)
         if self.late:
             reports.append(HealthReport("out-of-time", self.late, untrusted=False))
-        # What it could have found is not told: a rehearsal takes as long as a hundred audits that
+        # The detectable value is not reported: a rehearsal takes as long as a hundred audits that
         # go on to the end.
         facts = facts_of(self.run.sampler, state.pair, redrawn)
         return conclude(
@@ -308,19 +356,29 @@ class SequentialRun:
         state = self.state
         stake = self.state.stakes[0]
         above, below = stake.candidate.oriented(stake.left, stake.right)
-        # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability: the sum
-        # over all is paid.
-        share = failure * 3.0 / (math.pi * state.choices) ** 2
-        pair = self.run.pairs[state.pair]
-        found = stake.candidate
-        limits = anytime_lower(above, share), anytime_upper(below, share)
-        witness = Witness(pair, found.event, found.flipped, stake.left, stake.right, *limits)
-        details: dict[str, Any] = {"stopped": state.stopped, "pilot": state.spent - state.evidence}
-        details |= {"pairs_of_draws": state.spent, "choices_of_events": state.choices}
-        details["wealth"] = [
-            [n, math.exp(min(wealth, _MOST_LOG))] for n, wealth, _ in _thinned(state.curve)
-        ]
-        details["bound_over_time"] = [[n, bound] for n, _, bound in _thinned(state.curve)]
+        # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability, half of
+        # it for each of the two bounds: these sum to the failure probability over all choices.
+        error_share = failure * 3.0 / (math.pi * state.choices) ** 2
+        p_lower = anytime_lower(above, error_share)
+        q_upper = anytime_upper(below, error_share)
+        witness = Witness(
+            self.run.pairs[state.pair],
+            stake.candidate.event,
+            stake.candidate.flipped,
+            stake.left,
+            stake.right,
+            p_lower,
+            q_upper,
+        )
+        curve = _thinned(state.curve)
+        details: dict[str, Any] = {
+            "stopped": state.stopped,
+            "pilot": state.spent - state.evidence,
+            "pairs_of_draws": state.spent,
+            "choices_of_events": state.choices,
+            "wealth": [[n, math.exp(min(log_wealth, _MOST_LOG))] for n, log_wealth, _ in curve],
+            "bound_over_time": [[n, bound] for n, _, bound in curve],
+        }
         if len(state.batches) <= _MOST_BETS:
             details["batches"] = state.batches
         bound = self.ladder.bound(state.best, failure)
@@ -330,7 +388,10 @@ class SequentialRun:
 
 
 def _thinned(curve: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
-    """Points (draws per side, log-wealth against the claim, bound), evenly thinned, the last one kept."""
+    """Evenly thinned points (draws per side, log-wealth against the claim, bound).
+
+    The last point is always among them.
+    """
     step = max(1, math.ceil(len(curve) / _MOST_POINTS))
     return curve[::-step][::-1]
 
