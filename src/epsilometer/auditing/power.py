@@ -1,6 +1,6 @@
 """What an audit could have found: the other half of "not refuted".
 
-The audit is rehearsed, learning included, on leaks of known size planted into outputs like its own
+The audit is rehearsed, learning included, on synthetic leaks of known size in outputs like its own
 (`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That
 takes as long as some dozens of audits, so it is done only on request.
 """
@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Integers
-from epsilometer.auditing.planting import DrawRows, EventPlant, LinePlant, Plant, Rng, Soil
+from epsilometer.auditing.planting import (
+    DrawRows,
+    EventLeak,
+    OutputPool,
+    Rng,
+    ShiftedNoiseLeak,
+    SyntheticLeak,
+)
 from epsilometer.bounds.ratio import epsilon_test
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.engine.streams import Stream
@@ -34,8 +41,9 @@ _EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
 # where it is 80 % and stays there, once in 15 times.
 _REHEARSALS = 12
 _MARGIN = 1.25
-# Larger audits are rehearsed at these sizes: for outputs of one number, and of several.
+# Larger audits are rehearsed with so many draws per side, if outputs have one column.
 _MOST_DRAWS = 10_000
+# The same if outputs have several columns, from which learning takes longer.
 _MOST_VECTORS = 5_000
 # The detectable excess over the claim falls with the square root of the draws, or a little slower
 # where more draws make finer events.
@@ -51,33 +59,33 @@ def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool
     For ε, working out the bound takes ten times as long as deciding whether it is above the claim.
     """
     claim = task.claim
+    failure = task.failure_probability
     if (
         not isinstance(claim, PureDP | ApproxDP)
         or claim.parameter != "epsilon"
         or type(proposal) is not EventProposal
     ):
-        return (
-            proposal.certify(left, right, _PAIR, task.failure_probability).lower_bound > claim.value
-        )
+        return proposal.certify(left, right, _PAIR, failure).lower_bound > claim.value
     above, below = proposal.candidate.oriented(left, right)
     if above.hits <= above.trials * claim.delta:
         return False
-    return epsilon_test(above, below, task.failure_probability, claim.delta).rejects(
-        claim.epsilon, claim.delta
-    )
+    test = epsilon_test(above, below, failure, claim.delta)
+    return test.rejects(claim.epsilon, claim.delta)
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """Finds the smallest leak that an audit, which learns on some draws and proves on fresh ones, refutes.
+    """Finds the smallest leak that an audit refutes.
+
+    The audit learns on some draws and certifies on fresh ones.
 
     Attributes:
-        task: what was to be proved.
-        method: how.
+        task: what the audit was to certify.
+        method: the method of the audit.
         n_train: draws that it learns from, (left, right).
         rows: some of its outputs, as many of the left as of the right.
         event: the event that distinguished its sides best.
-        seed: of the rehearsals.
+        seed: the seed of the rehearsals.
     """
 
     task: Task
@@ -88,74 +96,88 @@ class Rehearsal:
     seed: int
 
     def detectable(self) -> float | None:
-        """The value; infinite when the largest leak is not refuted either, None when nothing can be planted."""
+        """The true value that the audit would have refuted, nine times in ten.
+
+        It is infinite when not even the largest leak is refuted, and None when no leak can be made
+        of these outputs.
+        """
         try:
             return self._detectable()
         except Exception:  # an extra remark must never cost a finished verdict
             return None
 
     def _detectable(self) -> float | None:
-        soil = Soil(self.rows)
-        plain = soil.plants()
-        special = soil.sharpened()
+        pool = OutputPool(self.rows)
+        plain_leaks = pool.synthetic_leaks()
+        special_leaks = pool.tempered_leaks()
         if self.event is not None:  # the leak through the audit's own event
             inside = self.event(self.rows)
-            special += [EventPlant(inside)] if 0 < inside.sum() < len(inside) else []
-        if not plain and not special:
+            if 0 < inside.sum() < len(inside):
+                special_leaks.append(EventLeak(inside))
+        if not plain_leaks and not special_leaks:
             return None
         are_vectors = max((len(block.columns) for block in self.rows), default=1) > 1
-        # of the larger side, if they differ
-        draws = max(map(sum, zip(self.n_train, self.task.n_fresh, strict=True)))
-        share = min(1.0, (_MOST_VECTORS if are_vectors else _MOST_DRAWS) / draws)
-        audit = self.shrunk(share) if share < 1.0 else self
+        n_left = self.n_train[0] + self.task.n_fresh[0]
+        n_right = self.n_train[1] + self.task.n_fresh[1]
+        most_draws = _MOST_VECTORS if are_vectors else _MOST_DRAWS
+        fraction = min(1.0, most_draws / max(n_left, n_right))
+        audit = self.shrunk(fraction) if fraction < 1.0 else self
         rung = 0
-        for number, plant in enumerate(plain):
-            rung = PlantedLadder(audit, soil, plant, number).least(rung)
+        for number, leak in enumerate(plain_leaks):
+            rung = LeakLadder(audit, pool, leak, number).least(rung)
         if rung == _RUNGS:
-            # what a smaller audit misses, this one may find
-            return math.inf if share == 1.0 else None
-        for number, plant in enumerate(special):
-            ladder = PlantedLadder(audit, soil, plant, len(plain) + number)
-            further = rung if ladder.pair(0) is None else ladder.least(rung)
-            if further < _RUNGS:
-                rung = further
-            elif not any(isinstance(each, LinePlant) for each in plain):
+            # What a smaller audit misses, this one may find.
+            return math.inf if fraction == 1.0 else None
+        has_numbers = any(isinstance(leak, ShiftedNoiseLeak) for leak in plain_leaks)
+        for number, leak in enumerate(special_leaks):
+            ladder = LeakLadder(audit, pool, leak, len(plain_leaks) + number)
+            higher = rung if ladder.pair(0) is None else ladder.least(rung)
+            if higher < _RUNGS:
+                rung = higher
+            elif not has_numbers:
                 return None
             # Among numbers, an event may be a slice that chance cut out of a larger one. If it
             # cannot even be found again, it says nothing about leaks.
-        return self.task.claim.value + _MARGIN * _EXCESSES[rung] * float(share**_RATE)
+        return self.task.claim.value + _MARGIN * _EXCESSES[rung] * float(fraction**_RATE)
 
-    def shrunk(self, share: float) -> "Rehearsal":
-        """The same audit with a share of its draws."""
-        fewer = [
-            (int(share * left), int(share * right))
-            for left, right in (self.n_train, self.task.n_fresh)
-        ]
-        return replace(self, task=replace(self.task, n_fresh=fewer[1]), n_train=fewer[0])
+    def shrunk(self, fraction: float) -> "Rehearsal":
+        """The same audit with a fraction of its draws."""
+        n_train = (int(fraction * self.n_train[0]), int(fraction * self.n_train[1]))
+        n_fresh = (int(fraction * self.task.n_fresh[0]), int(fraction * self.task.n_fresh[1]))
+        return replace(self, task=replace(self.task, n_fresh=n_fresh), n_train=n_train)
 
     def refutes(self, pair: DrawRows, draw: Callable[[Integers, Rng], Outputs], rng: Rng) -> bool:
-        """Runs the audit on two distributions of rows, with outputs drawn like those in the rows."""
+        """Runs the audit on two distributions of rows, and returns whether it refutes the claim.
+
+        Args:
+            pair: draws rows for either side.
+            draw: draws outputs like those in the given rows.
+            rng: the source of all randomness.
+        """
         train = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.n_train)]
         fresh = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.task.n_fresh)]
         # Every rehearsal is an audit with random numbers of its own.
         task = replace(self.task, stream=Stream(int(rng.integers(2**63))))
         proposal = self.method.propose(train[0], train[1], task)
-        left, right = (proposal.tally(outputs, side) for side, outputs in enumerate(fresh))
+        left = proposal.tally(fresh[0], 0)
+        right = proposal.tally(fresh[1], 1)
         return refutes_claim(proposal, left, right, task)
 
 
-class PlantedLadder:
-    """One planted leak at the true values that are tried, each rehearsed as often as needed."""
+class LeakLadder:
+    """One synthetic leak at the true values that are tried, each rehearsed as often as needed."""
 
-    def __init__(self, audit: Rehearsal, soil: Soil, plant: Plant, number: int) -> None:
+    def __init__(
+        self, audit: Rehearsal, pool: OutputPool, leak: SyntheticLeak, number: int
+    ) -> None:
         self.audit = audit
-        self.plant = plant
+        self.leak = leak
         self.number = number
-        self.draw = soil.ready()
+        self.draw = pool.output_sampler()
         self.pairs: dict[int, DrawRows | None] = {}
 
     def least(self, low: int) -> int:
-        """The lowest rung, from `low` on, where no rehearsal fails to refute; past the last if there is none.
+        """The lowest rung from `low` on where no rehearsal fails to refute; `_RUNGS` if none is.
 
         Each rehearsal begins where those before it have ended: the same numbers on every rung make
         a larger leak easier to find, so what was refuted stays refuted.
@@ -166,7 +188,10 @@ class PlantedLadder:
         return low if low < end else _RUNGS
 
     def _first(self, refutes: Callable[[int], bool], low: int, end: int) -> int:
-        """The lowest rung in low … end where it does, by steps that double; few are taken where low is right."""
+        """The lowest rung in low … end where a rehearsal refutes; `end` if there is none.
+
+        The search goes up by steps that double, so it is short where `low` is the answer.
+        """
         high = low
         step = 1 if low else _RUNGS // 4
         while high < end and not refutes(high):
@@ -185,7 +210,7 @@ class PlantedLadder:
         if rung not in self.pairs:
             claim = self.audit.task.claim
             try:
-                self.pairs[rung] = self.plant.pair(claim.with_value(claim.value + _EXCESSES[rung]))
+                self.pairs[rung] = self.leak.pair(claim.with_value(claim.value + _EXCESSES[rung]))
             except InputError:  # no claim can have so large a value, such as δ ≥ 1
                 self.pairs[rung] = None
         return self.pairs[rung]
