@@ -21,9 +21,7 @@ class QueueMechanism(Mechanism):
 
     def sample(self, dataset, n, rng):
         requests, answers = queue.Queue(), queue.Queue()
-        threading.Thread(
-            target=serve, args=(self.work, requests, answers, self.timeout), daemon=True
-        ).start()
+        threading.Thread(target=serve, args=(self.work, requests, answers, self.timeout), daemon=True).start()
         for _ in range(n):
             requests.put((copy.deepcopy(dataset), rng))  # the work may change its input
         requests.put(None)
@@ -33,9 +31,7 @@ class QueueMechanism(Mechanism):
         try:
             output, error = answers.get(timeout=self.timeout)
         except queue.Empty:
-            raise em.MechanismError(
-                f"{self.name} gave no output within timeout={self.timeout:g} s"
-            ) from None
+            raise em.MechanismError(f"{self.name} gave no output within timeout={self.timeout:g} s") from None
         if error is not None:
             raise em.MechanismError(f"{self.name} raised {error!r}") from error
         return output

@@ -32,6 +32,4 @@ class Visits:
 
 
 def night_visits(visits, n, rng):
-    return sum(minute < 360 for minute in visits) + rng.laplace(
-        scale=0.5, size=n
-    )  # ε = 1 would need scale=1
+    return sum(minute < 360 for minute in visits) + rng.laplace(scale=0.5, size=n)  # ε = 1 would need scale=1

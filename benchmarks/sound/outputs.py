@@ -83,7 +83,7 @@ KINDS: dict[str, Show] = {
     "integers": _integers,
     "texts": _DISGUISED["names"],
     "numbers": _DISGUISED["numbers"],
-    "numbers with atoms": _DISGUISED["atoms beside numbers"],
+    "numbers with atoms": _DISGUISED["point masses and numbers"],
     "vectors": _vectors,
     "dictionaries": _dictionaries,
     "lists": _lists,

@@ -44,6 +44,8 @@ SEEDS = {"seed", "random_state", "rng", "entropy"}
 
 # Whoever adds a line says why no proof and no published procedure rests on it.
 ALLOWED = {
+    "epsilometer/auditing/config.py: seed=None": "means fresh entropy, which the result records",
+    "epsilometer/auditing/metadata.py: seed=None": "a fact that is not known yet; nothing is drawn from it",
     "epsilometer/auditing/planning.py: default_rng()": "a few draws that are timed and thrown away",
     "epsilometer/cli/demo.py: seed=_SEED": "the demonstration shows every reader the same numbers",
     "epsilometer/cli/reproduce.py: seed=0": "figures of the papers, which come out the same for every reader",
@@ -54,6 +56,7 @@ ALLOWED = {
     "epsilometer/inputs/domains/tables.py: seed=0": "the examples of a strategy: which inputs are tried, documented",
     "epsilometer/inputs/finders/base.py: seed=0": "which pairs are tried, documented; draws have the audit's seed",
     "epsilometer/inputs/finders/search.py: seed=0": "which pairs are tried, documented; draws have the audit's seed",
+    "epsilometer/inputs/finders/rounds.py: seed=0": "which pairs are tried, documented; draws have the audit's seed",
     "epsilometer/inputs/finders/plain.py: seed=0": "a list of patterns is tried in its order, and nothing is drawn",
     "epsilometer/mechanisms/libraries.py: SystemRandom()": "diffprivlib's own noise, restored in a worker",
 }

@@ -9,13 +9,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-# Laplace noise of true ε = 1.4 against a claim of 1: with so many draws the p-value is far below 1e-4, far above 1e-13.
+# An output that only one input gives, against a claim of 1: the logarithm (base 10) of the p-value has
+# mean -8 and standard deviation .8, so that it is far below 1e-4 and far above 1e-13.
 SUITE = """
 title = "Together"
 samples = 4000
 {keys}
 [[audit]]
 name = "false"
+samples = 112
 mechanism = "mine:noisy"
 batch = true
 left = 0
@@ -43,7 +45,8 @@ import os, time
 import numpy as np
 
 def noisy(x, n, rng):
-    return rng.laplace(x, 1 / 1.4, n)
+    ordinary = rng.integers(2, 4, n)
+    return ordinary if x else np.where(rng.random(n) < 0.6, 1, ordinary)
 
 def halting(x, n):
     while os.path.exists("wait"):

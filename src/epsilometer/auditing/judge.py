@@ -147,9 +147,9 @@ _JUST_ABOVE = 1e-12
 def p_value_of_audit(
     certificate_p_value: Callable[[], float | None], failure: float, price: float, is_refuted: bool
 ) -> float | None:
-    """The p-value of an audit: at most t with probability at most t for every t, if the claim holds.
+    """The p-value of an audit.
 
-    A certificate that has a share of the audit's failure probability has p-values that are larger
+    If the claim holds, it is at most t with probability at most t, for every t. A certificate that has a share of the audit's failure probability has p-values that are larger
     by that share: if the least of several is taken, each divided by its share, that is still a
     p-value. It is made to agree with the
     verdict, which may differ from it by the coarseness of the bound: raising a p-value is always

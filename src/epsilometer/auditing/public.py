@@ -440,7 +440,7 @@ def _own_question(subject: Subject, inputs: Inputs | Finder | None, distance: in
 
 
 def _replayed(result: AuditResult, earlier: EarlierDraws) -> dict[str, Any]:
-    """What a replay notes about the result that it replays: its bound, and the seeds of all draws behind it."""
+    """What a replay notes about its original: the bound, and the seeds of all draws behind it."""
     seed = result.settings.get("seed")
     replayed = {"lower_bound": result.lower_bound, "seed": seed}
     # The seed alone says it all for an audit that was drawn with it.

@@ -1,4 +1,4 @@
-"""An audit's configuration, checked and opened before anything is drawn; and how draws are divided."""
+"""An audit's configuration, opened before anything is drawn; and how the draws are divided."""
 
 import sys
 from dataclasses import dataclass, field, replace
