@@ -149,11 +149,12 @@ def p_value_of_audit(
 ) -> float | None:
     """The p-value of an audit.
 
-    If the claim holds, it is at most t with probability at most t, for every t. A certificate that has a share of the audit's failure probability has p-values that are larger
-    by that share: if the least of several is taken, each divided by its share, that is still a
-    p-value. It is made to agree with the
-    verdict, which may differ from it by the coarseness of the bound: raising a p-value is always
-    sound, and where the claim is refuted, it is refuted by a test that errs with at most `failure`.
+    If the claim holds, it is at most t with probability at most t, for every t. A certificate that
+    has a share of the audit's failure probability has p-values that are larger by that share: if
+    the least of several is taken, each divided by its share, that is still a p-value. It is made to
+    agree with the verdict, which may differ from it by the coarseness of the bound: raising a
+    p-value is always sound, and where the claim is refuted, it is refuted by a test that errs with
+    at most `failure`.
 
     Args:
         certificate_p_value: that of the deciding certificate, valid at every threshold; may return
