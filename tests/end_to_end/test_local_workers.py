@@ -15,6 +15,7 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import local_pool, open_runner
 from epsilometer.engine.local_pool import LocalPool
+from epsilometer.engine.pool_runner import PoolRunner
 from epsilometer.engine.task_serialization import Fault, open_answer, pack
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends signals and forks")
@@ -411,3 +412,43 @@ def test_a_fork_of_the_program_has_workers_of_its_own():
         [sys.executable, "-W", "error", "-c", FORK], capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("0 True True\n", "")
+
+
+def test_a_worker_that_dies_while_its_task_is_being_sent_loses_it(tmp_path, monkeypatch):
+    """On a busy machine a worker may be dead before the call that gave it its task returns."""
+
+    class DiesOnce:
+        """Work that kills its worker the first time, and is told which tasks were lost."""
+
+        is_unseeded = True
+
+        def __init__(self, folder):
+            self.folder = folder
+            self.lost = []
+
+        def __call__(self, task):
+            if not (self.folder / "died").exists():
+                (self.folder / "died").touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return task
+
+        def lose(self, task):
+            self.lost.append(task)
+
+    work = DiesOnce(tmp_path)
+    exchange = local_pool.local_worker.exchange
+
+    def late_exchange(workers, seconds):
+        for worker in workers:
+            # The worker has died of its task before the call that gave it returns.
+            while (
+                worker.out and worker.process.poll() is None and not (tmp_path / "again").exists()
+            ):
+                exchange(workers, 0.01)
+        (tmp_path / "again").touch()
+        return exchange(workers, seconds)
+
+    monkeypatch.setattr(local_pool.local_worker, "exchange", late_exchange)
+    with closing(PoolRunner(LocalPool(1))) as runner:
+        assert list(runner.map(work, [7])) == [7]
+    assert work.lost == [7]

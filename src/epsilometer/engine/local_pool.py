@@ -88,7 +88,10 @@ class LocalPool:
         message = cloudpickle.dumps(work, protocol=pickle.HIGHEST_PROTOCOL)
         ticket = local_worker.Ticket(number=next(self._numbers), message=message)
         self._waiting.append(ticket)
-        self._exchange(0.0)
+        # The worker may have died of this very task by now. The death is reported by the next wait:
+        # only a ticket that its owner holds can be counted as lost.
+        with suppress(Fault):
+            self._exchange(0.0)
         return ticket
 
     def collect(
