@@ -2,9 +2,15 @@
 
 import pytest
 
-from epsilometer import hockey_stick, mmd, poisson_histogram, renyi_variational, zoo
+from epsilometer import zoo
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, PureDP, RenyiDP
 from epsilometer.methods import find_method
+from epsilometer.methods.published.auditorium import (
+    hockey_stick,
+    mmd,
+    poisson_histogram,
+    renyi_variational,
+)
 from epsilometer.outputs import read_outputs
 from epsilometer.testing import MethodConformance
 

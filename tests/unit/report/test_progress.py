@@ -104,7 +104,7 @@ def test_evidence_is_told_beside_the_figures(monkeypatch):
     em.audit(
         em.zoo.svt5(epsilon=0.7), samples=500, seed=0, stop_early=True, progress=ProgressBar(stream)
     )
-    assert "draws per side, ε ≥" in stream.getvalue()
+    assert "draws per side, certified ε ≥" in stream.getvalue()
 
 
 def test_a_bar_on_a_terminal(monkeypatch):

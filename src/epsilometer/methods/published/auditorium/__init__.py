@@ -3,6 +3,14 @@
 They are public as `epsilometer.auditorium`: `hockey_stick`, `mmd`, `poisson_histogram` and
 `renyi_variational`, each with its `Options`.
 
+Example:
+    >>> options = em.auditorium.mmd.Options(kernel="laplace")
+    >>> noisy = em.from_batch(lambda x, n, rng: x + rng.normal(size=n))
+    >>> pair = em.Pair(0, 3)
+    >>> found = em.measure(noisy, pair, samples=2000, seed=0, method="mmd", options=options)
+    >>> found.lower_bound > 0.0
+    True
+
 Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
     Auditing Differential Privacy".
 """
