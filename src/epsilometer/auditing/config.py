@@ -145,17 +145,15 @@ def shows_settings(keywords: type) -> Callable[[_Verb], _Verb]:
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         for name, annotation in keywords.__annotations__.items():
-            default = defaults.get(name, inspect.Parameter.empty)
-            if name not in defaults:
-                continue
-            shown.append(
-                inspect.Parameter(
-                    name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=default,
-                    annotation=annotation,
+            if name in defaults:
+                shown.append(
+                    inspect.Parameter(
+                        name,
+                        inspect.Parameter.KEYWORD_ONLY,
+                        default=defaults[name],
+                        annotation=annotation,
+                    )
                 )
-            )
         if keywords is MeasureKeywords:
             shown.append(
                 inspect.Parameter("fixed", inspect.Parameter.VAR_KEYWORD, annotation=float)

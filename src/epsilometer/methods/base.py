@@ -139,12 +139,6 @@ class Proposal:
         """
         return ()
 
-    def certify_beside(
-        self, left: Any, right: Any, pair: Pair, failure_probability: float
-    ) -> tuple[Finding, ...]:
-        """The former name of `certify_secondary`."""
-        return self.certify_secondary(left, right, pair, failure_probability)
-
 
 @dataclass(frozen=True, slots=True)
 class CandidateProposal(Proposal):
