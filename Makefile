@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export UV_PYTHON_DOWNLOADS := never
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check build golden format bench fuzz soak sound docs figures screenshots lock clean
+.PHONY: help setup demo test check build golden format bench fuzz soak sound recipes docs figures screenshots lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these commands
@@ -63,9 +63,11 @@ $(VENV)/.locked: $(CORE_READY) $(LOCK)
 demo: $(CORE_READY) ## audit a correct and a broken mechanism and write a report
 	@$(VENV)/bin/epsilometer demo
 
-check: setup ## lint, formatting, types, import contracts
+check: setup ## lint, formatting, spelling, types (also of the documentation), import contracts
 	@echo "check: ruff" && $(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@echo "check: codespell" && $(VENV)/bin/codespell
 	@echo "check: mypy" && $(VENV)/bin/mypy
+	@echo "check: mypy on the documentation" && $(PY) tests/static/check_types.py
 	@echo "check: import-linter" && $(VENV)/bin/lint-imports --no-logo --no-cache
 
 # Compiled code is kept, whatever the environment says: the tests start some hundred processes that import the same. A
@@ -83,7 +85,7 @@ build: $(CORE_READY) ## build the wheel and the source package into dist
 	@$(PY) -m hatchling build
 	@echo "build: install it anywhere with: pip install $$(ls dist/*.whl)"
 
-golden: setup ## write the stored results of tests/golden anew; a commit that changes one says why
+golden: setup ## write the contracts and the power table of tests/golden anew, and print them as before -> after
 	@$(PY) tests/golden/__main__.py $(ARGS)
 
 format: setup ## put the code into the house format
@@ -102,6 +104,19 @@ sound: setup ## soundness: rates of true claims refuted, enumerations and seams,
 
 fuzz: setup ## give 5000 damaged files of every format to the command line: no traceback, no hang, no full memory
 	@$(PY) -m benchmarks.fuzz $(ARGS)
+
+# Opacus and jax_privacy, each in an environment of its own that stays in build/recipes: their pins never meet those of
+# the tests, and `make test` says that it skipped them.
+RECIPES := $(patsubst recipes/%/requirements.txt,%,$(wildcard recipes/*/requirements.txt))
+build/recipes/%/.ready: recipes/%/requirements.txt
+	@echo "recipes: making build/recipes/$*"
+	@$(PYTHON) -m venv --clear build/recipes/$*
+	@build/recipes/$*/bin/python -m pip install -qq -r $< --editable .
+	@touch $@
+
+recipes: $(RECIPES:%=build/recipes/%/.ready) ## run the recipes for Opacus and jax_privacy, which bring their own packages
+	@for recipe in $(RECIPES); do for script in recipes/$$recipe/*.py; do \
+		echo "recipes: $$script" && build/recipes/$$recipe/bin/python $$script || exit 1; done; done
 
 figures: setup ## fill in what the documentation takes from the code and from measurements; ARGS=--measure measures anew
 	@$(PY) docs/generate.py $(ARGS)

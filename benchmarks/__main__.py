@@ -1,4 +1,7 @@
-"""`python -m benchmarks [group …]`: measures, prints a table, writes JSON and pictures, compares with the baseline."""
+"""`python -m benchmarks [group …]`: measures, prints a table, writes JSON and pictures, compares with the baseline.
+
+`python -m benchmarks generated …` audits random mechanisms instead, with options of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ import scipy
 from benchmarks import baseline, plots
 from benchmarks.effort import SIZES, Effort
 from benchmarks.engines import measure_engines
+from benchmarks.families.running import measure_families
+from benchmarks.generated.__main__ import main as generated_main
 from benchmarks.growth import measure_growth
 from benchmarks.long import measure_long
 from benchmarks.measurement import Measurement
@@ -40,12 +45,16 @@ GROUPS: dict[str, Callable[[Effort], list[Measurement]]] = {
     "long": measure_long,
     "power": measure_power,
     "strength": measure_strength,
+    "families": measure_families,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the chosen groups; the exit status is 1 if a target is missed or a ratio got worse, else 0."""
-    chosen = _parse(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["generated"]:
+        return generated_main(words[1:])
+    chosen = _parse(words)
     effort = Effort(**{field.name: getattr(chosen, field.name) for field in fields(Effort)})
     effort.out.mkdir(parents=True, exist_ok=True)
     measured: list[Measurement] = []
@@ -110,16 +119,25 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--runs", type=int, default=Effort.runs, help="seeds per line of the power table"
     )
     parser.add_argument(
-        "--seeds", type=int, default=Effort.seeds, help="audits per line of the strength table"
+        "--seeds",
+        type=int,
+        default=Effort.seeds,
+        help="audits per line of the strength and families tables",
     )
     parser.add_argument(
         "--only",
         type=_words,
         default=(),
-        help="lines of the strength table: PrefixSum,svt1, zoo, sniper",
+        help="lines of the strength table: PrefixSum,svt1, zoo, sniper; of the families: texts, rare-mark",
     )
     parser.add_argument(
         "--population", type=_whole, default=0, help="judge chosen events on so many fresh draws"
+    )
+    parser.add_argument(
+        "--samples", type=_whole, default=0, help="draws per side of the families table"
+    )
+    parser.add_argument(
+        "--first-seed", type=int, default=0, help="of the audits of the families table"
     )
     parser.add_argument(
         "--jobs",

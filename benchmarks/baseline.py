@@ -18,7 +18,7 @@ from typing import Any
 from scipy.special import stdtrit
 
 from benchmarks.measurement import Measurement, standard_error
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 
 PATH = Path(__file__).with_name("baseline.json")
 _COMPARED = ("×", "slope")
@@ -105,7 +105,9 @@ def write(path: Path, measured: Sequence[Measurement], settings: dict[str, Any])
         "settings": settings,
         "measurements": [each.to_dict() for each in [*kept, *measured]],
     }
-    write_whole(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(
+        path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    )
 
 
 def describe(changes: Sequence[Change]) -> str:

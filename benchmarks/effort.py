@@ -24,6 +24,8 @@ class Effort:
         seeds: audits per line of the strength table.
         only: lines of the strength table, by name; all if empty.
         population: fresh draws per side for the chances of a chosen event; 0 for the certified bounds themselves.
+        samples: draws per side of the families; 0 for what each of them says.
+        first_seed: of the audits of the families.
     """
 
     repeats: int = 7
@@ -35,6 +37,8 @@ class Effort:
     seeds: int = 3
     only: tuple[str, ...] = ()
     population: int = 0
+    samples: int = 0
+    first_seed: int = 0
 
     def draws(self, n: int) -> int:
         """So many draws, or the share of them."""

@@ -1035,8 +1035,10 @@ def _(document: Document, rng: Generator) -> bool:
 def _(document: Document, rng: Generator) -> bool:
     if not _is_score_bet(document) or document["lower_bound"] == 0.0:
         return False
+    # A score that is half as large again may prove the same bound, from the same draws, as its best
+    # multiple is flat: then nothing is forged. Ten times the score loses everything on some output.
     for witness in _witnesses(document):
-        witness["event"]["scores"] = [1.5 * score for score in witness["event"]["scores"]]
+        witness["event"]["scores"] = [10.0 * score for score in witness["event"]["scores"]]
     return True
 
 

@@ -210,9 +210,9 @@ def _kinds_by_setting() -> Iterator[Kind]:
         options = {"distance": distance, "stop_early": True}
         yield Kind(f"distance {distance}, stop_early", _Audit(laplace(), em.PureDP(0.4), options))
     for confidence in (0.2, 0.5, 0.8, 0.999, 1.0 - 1e-6):
-        for options in ({}, {"stop_early": True}, {"method": "profile"}):
-            name = f"confidence {confidence:.6g}, {next(iter(options), 'auto')}"
-            options = {**options, "confidence": confidence}
+        for method in ({}, {"stop_early": True}, {"method": "profile"}):
+            name = f"confidence {confidence:.6g}, {next(iter(method), 'auto')}"
+            options = {**method, "confidence": confidence}
             yield Kind(name, _Audit(laplace(), em.PureDP(1.0), options))
     for samples in (20, 60, 300):
         for early in (False, True):

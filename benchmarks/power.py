@@ -37,7 +37,7 @@ class PowerRow:
         n: draws per side in all.
         bounds: certified, one per seed.
         truth: None where it is not known, inf where the loss is.
-        oracle: the mean bound of the best event; None where the law is not known exactly.
+        oracle: the mean bound of the best event; None where the distributions are not known exactly.
     """
 
     entry: str
@@ -92,7 +92,7 @@ def _certified(task: tuple[str, int, int]) -> float:
 def _row(case: tuple[str, int, tuple[float, ...]]) -> PowerRow:
     spec, n, bounds = case
     entry = entry_of(spec)
-    return PowerRow(spec, n, bounds, entry.truth(em.PureDP), oracle_bound(entry.pair_law, n))
+    return PowerRow(spec, n, bounds, entry.truth(em.PureDP), oracle_bound(entry.distributions, n))
 
 
 def _measurements(row: PowerRow, least: float | None) -> list[Measurement]:

@@ -150,7 +150,7 @@ def _population_bound(entry: ZooEntry, result: em.AuditResult, population: int, 
 
 def oracle_of(line: Line) -> float | None:
     """What the best event gives on all draws, in the mean."""
-    return oracle_bound(entry_of(line.spec).pair_law, line.n, round(1.0 - line.confidence, 12))
+    return oracle_bound(entry_of(line.spec).distributions, line.n, round(1.0 - line.confidence, 12))
 
 
 def _cost(audit: Audit) -> float:

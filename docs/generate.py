@@ -7,10 +7,12 @@ A page has places like
     <!-- /generated -->
 
 whose content is made here: from the command line's own help, from the tables of the code, and from `figures.json`,
-which holds every measured figure with the settings that give it.
+which holds every measured figure with the settings that give it. The picture of the README and the sentence below it
+are what `epsilometer demo` prints.
 
-    python docs/generate.py                     fill the pages (make figures)
+    python docs/generate.py                     fill the pages, draw the picture (make figures)
     python docs/generate.py --measure svt5      measure some figures anew, or all; then fill the pages
+    python docs/generate.py --take RESULTS …    take over what `epsilometer reproduce … --out` wrote (results.json)
     python docs/generate.py --check             change nothing, and end with status 1 if a page is out of date
 """
 
@@ -30,12 +32,24 @@ import epsilometer as em
 from epsilometer.report.wording import figure_down, figure_up
 
 DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / "README.md"
 FIGURES = DOCS / "figures.json"
 _PLACE = re.compile(r"(<!-- generated: ([\w/-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 _WIDTH = 96
 
 
 # --- What is measured -------------------------------------------------------------------------------------------------
+
+
+def demo() -> dict[str, Any]:
+    """What the README says below its picture."""
+    _, results = _picture().show()
+    correct, broken = results["zoo:laplace"], results["zoo:dp_mean"]
+    return {
+        "command": "epsilometer demo",
+        "lower_bound": [correct.lower_bound, broken.lower_bound],
+        "detectable": correct.detectable,
+    }
 
 
 def svt5() -> dict[str, Any]:
@@ -84,17 +98,96 @@ def renyi_coverage() -> dict[str, Any]:
     return {"samples": n, "runs": runs, "orders": list(orders), "shares": shares}
 
 
-def ldp_bias() -> dict[str, Any]:
-    """The table of `epsilometer reproduce ldp/bias`."""
+def renyi_floor() -> dict[str, Any]:
+    """How often a floored bound of ten people's answers holds: with the paper's floor at a tenth of its n, by default."""
+    from itertools import product
+
+    import numpy as np
+
+    from epsilometer.methods.published.renyi.bound import bound_from
+    from epsilometer.methods.published.renyi.densities import Densities
+
+    n, runs, orders = 500_000, 400, (2.0, 5.0, 7.0)
+    entry = em.zoo.randomized_responses(epsilon=1.5)
+    lie = 1 / (1 + np.exp(1.5))
+    vectors = np.array(list(product((0, 1), repeat=10)))
+    laws = [np.where(vectors == [person] + [0] * 9, 1 - lie, lie).prod(axis=1) for person in (1, 0)]
+    rng = np.random.default_rng(1)
+    samples = [[rng.multinomial(n, law) for law in laws] for _ in range(runs)]
+    found: dict[str, Any] = {}
+    for name, floor in (("1e-5", 1e-5), ("default", None)):
+        bounds = np.array(
+            [
+                [
+                    bound_from(Densities.of_counts(*counts), order, 0.05, floor, None).lower_bound
+                    for order in orders
+                ]
+                for counts in samples
+            ]
+        )
+        truths = np.array([entry.truth(em.RenyiDP, order=order) for order in orders])
+        found[name] = {
+            "held": (bounds <= truths).mean(axis=0).tolist(),
+            "tightness": (bounds / truths).mean(axis=0).tolist(),
+        }
+    return {"samples": n, "runs": runs, "orders": list(orders), "floors": found}
+
+
+def reproduced(name: str, *arguments: str) -> dict[str, Any]:
+    """The figures of `epsilometer reproduce NAME`, with the command that gives them."""
     import subprocess
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        command = ["-m", "epsilometer", "reproduce", "ldp/bias", "--out", folder]
+        command = ["-m", "epsilometer", "reproduce", name, *arguments, "--out", folder]
         subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
         found = json.loads((Path(folder) / "results.json").read_text(encoding="utf-8"))
+    return as_figures(found, " ".join(["epsilometer reproduce", name, *arguments]))
+
+
+def as_figures(found: dict[str, Any], command: str) -> dict[str, Any]:
+    """What is kept of the content of `results.json`."""
     rows = [{key: row[key] for key in ("case", "quantity", "measured")} for row in found["rows"]]
-    return {"command": "epsilometer reproduce ldp/bias", "rows": rows}
+    return {"command": command, "rows": rows}
+
+
+def ldp_bias() -> dict[str, Any]:
+    """The table of `epsilometer reproduce ldp/bias`."""
+    return reproduced("ldp/bias")
+
+
+def ldp_exact() -> dict[str, Any]:
+    """Coverage and length of exact intervals; some minutes."""
+    return reproduced("ldp/exact")
+
+
+def local_figure5() -> dict[str, Any]:
+    """Figure 5 of the local approach."""
+    return reproduced("local/figure5")
+
+
+def local_figure6() -> dict[str, Any]:
+    """Figure 6 of the local approach."""
+    return reproduced("local/figure6", *_FIGURE_6)
+
+
+def local_mixed() -> dict[str, Any]:
+    """Bounds on mixed distributions; some minutes."""
+    return reproduced("local/mixed", *_MIXED)
+
+
+def local_undersmoothing() -> dict[str, Any]:
+    """The Laplace mechanism with the default bandwidths, and with those of the conditions (C3) and (C4)."""
+    return {
+        "default": reproduced("local/figure4", *_FIGURE_4),
+        "conditions": reproduced("local/figure4", *_FIGURE_4, *_CONDITIONS),
+    }
+
+
+_FIGURE_6 = ("--runs", "200", "--set", "sizes=5000,20000")
+_MIXED = ("--runs", "40")
+_FIGURE_4 = ("--runs", "60", "--set", "algorithms=a")
+_CONDITIONS = ("--set", "search_undersmoothing=0.1334", "--set", "undersmoothing=0.15")
 
 
 def sizes() -> dict[str, Any]:
@@ -115,24 +208,76 @@ def sizes_simulated() -> dict[str, Any]:
 
 
 def _benchmark_sizes() -> Any:
+    return _import_from_checkout("benchmarks.sizes")
+
+
+def _picture() -> Any:
+    return _import_from_checkout("docs.images.demo_picture")
+
+
+def _import_from_checkout(name: str) -> Any:
     from importlib import import_module
 
     if str(DOCS.parent) not in sys.path:
         sys.path.insert(0, str(DOCS.parent))
-    return import_module("benchmarks.sizes")
+    return import_module(name)
 
 
 MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
+    "demo": demo,
     "svt5": svt5,
     "confidence": confidence,
     "renyi-coverage": renyi_coverage,
+    "renyi-floor": renyi_floor,
     "ldp-bias": ldp_bias,
+    "ldp-exact": ldp_exact,
+    "local-figure5": local_figure5,
+    "local-figure6": local_figure6,
+    "local-mixed": local_mixed,
+    "local-undersmoothing": local_undersmoothing,
     "sizes": sizes,
     "sizes-simulated": sizes_simulated,
 }
 
 
+# --- What experiments wrote -------------------------------------------------------------------------------------------
+
+# Of each row of an experiment, what pages need.
+_TAKEN = ("case", "quantity", "expected", "measured", "standard_error", "runs")
+
+
+def take(figures: dict[str, Any], paths: list[Path]) -> None:
+    """Takes over the figures of experiments; rows of the same case and quantity replace those of before."""
+    stored = figures.setdefault("reproduced", {})
+    for path in paths:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        rows = {
+            (row["case"], row["quantity"]): row
+            for row in stored.get(results["experiment"], {"rows": []})["rows"]
+        }
+        for row in results["rows"]:
+            rows[row["case"], row["quantity"]] = {key: row.get(key) for key in _TAKEN}
+        stored[results["experiment"]] = {
+            "command": f"epsilometer reproduce {results['experiment']}",
+            "rows": list(rows.values()),
+        }
+
+
+def _reproduced(figures: dict[str, Any], experiment: str) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = figures["reproduced"][f"auditorium/{experiment}"]["rows"]
+    return {(row["case"], row["quantity"]): row for row in rows}
+
+
 # --- What is made of it -----------------------------------------------------------------------------------------------
+
+
+def _demo_text(figures: dict[str, Any]) -> str:
+    _, broken = figures["demo"]["lower_bound"]
+    return (
+        "The first mechanism keeps its promise of ε = 1. No audit can prove that; this one would have noticed, nine times\n"
+        f"in ten, if its usual outputs revealed a true ε of {figure_up(figures['demo']['detectable'], 3)} or more. The second has half the noise"
+        f" that it needs: its ε is at least {figure_down(broken)}.\n"
+    )
 
 
 def _svt5_text(figures: dict[str, Any]) -> str:
@@ -156,7 +301,7 @@ def _coverage_text(figures: dict[str, Any]) -> str:
     found = figures["renyi-coverage"]
     head = (
         "| of "
-        + f"{found['runs']} runs | "
+        f"{found['runs']} runs | "
         + " | ".join(f"order {each:g}" for each in found["orders"])
         + " |"
     )
@@ -168,23 +313,107 @@ def _coverage_text(figures: dict[str, Any]) -> str:
     return "\n".join([head, "|" + "---|" * (1 + len(found["orders"])), *rows, ""])
 
 
-def _bias_text(figures: dict[str, Any]) -> str:
+def _floor_text(figures: dict[str, Any]) -> str:
+    found = figures["renyi-floor"]
+    head = f"| of {found['runs']} runs | " + " | ".join(
+        f"order {each:g}" for each in found["orders"]
+    )
+    names = {"1e-5": "τ = 10⁻⁵, n·τ = 5", "default": "τ = 50/n, the default"}
+    rows = []
+    for name, row in found["floors"].items():
+        cells = [
+            f"{held:.3g} ({tight:.3f})"
+            for held, tight in zip(row["held"], row["tightness"], strict=True)
+        ]
+        rows.append(f"| {names[name]} | {' | '.join(cells)} |")
+    return "\n".join([f"{head} |", "|" + "---|" * (1 + len(found["orders"])), *rows, ""])
+
+
+def _by_case(found: dict[str, Any]) -> dict[str, dict[str, float]]:
     cases: dict[str, dict[str, float]] = {}
-    for row in figures["ldp-bias"]["rows"]:
+    for row in found["rows"]:
         cases.setdefault(row["case"], {})[row["quantity"]] = row["measured"]
-    names = list(dict.fromkeys(row["quantity"] for row in figures["ldp-bias"]["rows"]))
+    return cases
+
+
+def _table(found: dict[str, Any], title: str, columns: dict[str, str]) -> str:
+    """A line per case, a column per quantity; a quantity that a case does not have stays empty.
+
+    Args:
+        found: as `reproduced` returns it.
+        title: of the first column.
+        columns: the quantities, with the format of each.
+    """
     rows = [
-        f"| {case} | {' | '.join(f'{cells[name]:.3f}' for name in names)} |"
-        for case, cells in cases.items()
+        f"| {case} | "
+        + " | ".join(
+            format(cells[name], form) if name in cells else "" for name, form in columns.items()
+        )
+        + " |"
+        for case, cells in _by_case(found).items()
     ]
     return "\n".join(
-        [
-            f"| distribution, cells | {' | '.join(names)} |",
-            "|" + "---|" * (1 + len(names)),
-            *rows,
-            "",
-        ]
+        [f"| {title} | {' | '.join(columns)} |", "|" + "---|" * (1 + len(columns)), *rows, ""]
     )
+
+
+def _bias_text(figures: dict[str, Any]) -> str:
+    found = figures["ldp-bias"]
+    names = dict.fromkeys(row["quantity"] for row in found["rows"])
+    return _table(found, "distribution, cells", dict.fromkeys(names, ".3f"))
+
+
+def _exact_text(figures: dict[str, Any]) -> str:
+    columns = {
+        "truth": ".3f",
+        "cells": ".0f",
+        "holds the truth": ".4g",
+        "lower end": ".3f",
+        "upper end": ".3f",
+        "half of its length": ".3f",
+        "draws planned for ± that half": ".2g",
+    }
+    return _table(figures["ldp-exact"], "distribution, n", columns)
+
+
+def _figure5_text(figures: dict[str, Any]) -> str:
+    columns = {"lower bound": ".3f", "estimate": ".3f", "estimate of step 1": ".3f"}
+    return _table(figures["local-figure5"], "dataset (global ε = 1.5)", columns)
+
+
+def _figure6_text(figures: dict[str, Any]) -> str:
+    columns = {
+        "mean squared error": ".4f",
+        "mean squared error, arg max by Brent's method": ".4f",
+    }
+    return _table(figures["local-figure6"], "algorithm, ε = 1.5", columns)
+
+
+def _mixed_text(figures: dict[str, Any]) -> str:
+    columns = {
+        "lower bound": ".3f",
+        "lower bound / truth": ".3f",
+        "covers the truth": ".3g",
+        "bound of events": ".3f",
+        "Rényi bound / truth, order 2": ".3f",
+        "Rényi bound holds, order 2": ".3g",
+    }
+    return _table(figures["local-mixed"], "mechanism", columns)
+
+
+def _undersmoothing_text(figures: dict[str, Any]) -> str:
+    found = figures["local-undersmoothing"]
+    names = {"default": "defaults", "conditions": "step 1: 2/15, step 2: .15"}
+    levels = [case.partition("ε0=")[2] for case in _by_case(found["default"])]
+    rows = []
+    for name, words in names.items():
+        cells = [
+            f"{case['lower bound / truth']:.3f} ({case['covers the truth']:.3g})"
+            for case in _by_case(found[name]).values()
+        ]
+        rows.append(f"| {words} | {' | '.join(cells)} |")
+    head = "| undersmoothing | " + " | ".join(f"ε = {level}" for level in levels) + " |"
+    return "\n".join([head, "|" + "---|" * (1 + len(levels)), *rows, ""])
 
 
 def _sizes_text(figures: dict[str, Any]) -> str:
@@ -221,12 +450,13 @@ def _soundness_text(figures: dict[str, Any]) -> str:
 
 def _extras(_: dict[str, Any]) -> str:
     from epsilometer.cli.listing import EXTRAS
+    from epsilometer.errors import install_command
 
     rows = [
-        f"| `{extra}` | {', '.join(packages)} | {purpose} |"
+        f"| `{extra}` | `{install_command(extra, packages[0])}` | {purpose} |"
         for extra, (packages, purpose) in EXTRAS.items()
     ]
-    return "\n".join(["| extra | packages | for |", "|---|---|---|", *rows, ""])
+    return "\n".join(["| extra | install it with | for |", "|---|---|---|", *rows, ""])
 
 
 def _cli(_: dict[str, Any]) -> str:
@@ -255,12 +485,19 @@ _OWN_KEYS = {
     "options": "A table of options of the method; `epsilometer methods` lists their names.",
     "left": "One input. A text that begins with `@` names a file beside this one; `@@` stands for a single `@`.",
     "right": "Its neighbour.",
+    "params": "Further parameters of a function, by name: `[params]`, then `epsilon = 1`.",
+    "http": (
+        "How a service is asked: `method`, `timeout` (seconds), `body` (a template with `{dataset}`, and `{n}` of a batch), "
+        '`answer` (a path such as `result.values.0`), and the table `headers`; a header `"env:VAR"` takes the value of a '
+        "variable. Results keep no header."
+    ),
 }
 _KINDS = {
     "samples": 'number, or text like `"100k"`',
     "suppress": "list of texts",
     "left": "any",
     "right": "any",
+    "domain": "text or table",
 }
 
 
@@ -280,17 +517,201 @@ def _toml(_: dict[str, Any]) -> str:
     return "\n".join(["| key | value | meaning |", "|---|---|---|", *rows, ""])
 
 
+_MECHANISMS = (
+    *("NonDPLaplace1", "NonDPLaplace2", "NonDPGaussian1", "NonDPGaussian2"),
+    *("SVT3", "SVT4", "SVT5", "SVT6"),
+)
+_PUBLISHED = {
+    "histogram": "poisson-histogram/published",
+    "hockey-stick": "hockey-stick/published",
+    "Rényi": "renyi-variational/published",
+    "MMD": "mmd/published",
+}
+_SIZES = (50_000, 100_000, 500_000)
+
+
+def table1_sizes(figures: dict[str, Any]) -> list[int]:
+    """Those of the paper's numbers of draws that were run."""
+    cases = {case for case, _ in _reproduced(figures, "table1")}
+    return [
+        samples
+        for samples in _SIZES
+        if all(f"{name} ε=1 n={samples}" in cases for name in _MECHANISMS)
+    ]
+
+
+def table1_cells(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """The published columns of Table 1 that the paper has a number for, with the size of each."""
+    rows = _reproduced(figures, "table1")
+    return [
+        {**row, "samples": samples}
+        for samples in table1_sizes(figures)
+        for name in _MECHANISMS
+        for epsilon in ("0.01", "1")
+        for column in _PUBLISHED.values()
+        for row in [rows[f"{name} ε={epsilon} n={samples}", f"detected by {column}"]]
+        if row["expected"] is not None
+    ]
+
+
+def detections_apart(row: dict[str, Any]) -> int:
+    """By how many of ten detections a measured share and the paper's differ."""
+    return round(10 * abs(row["measured"] - row["expected"]))
+
+
+def _table1_text(figures: dict[str, Any]) -> str:
+    """Detections at all three sizes, the paper's and ours, and how many agree."""
+    rows = _reproduced(figures, "table1")
+    lines = [
+        f"| mechanism | ε | {' | '.join(_PUBLISHED)} |",
+        "|" + "---|" * (2 + len(_PUBLISHED)),
+    ]
+    for name in _MECHANISMS:
+        for epsilon in ("0.01", "1"):
+            cells = []
+            for column in _PUBLISHED.values():
+                found = [
+                    rows[f"{name} ε={epsilon} n={samples}", f"detected by {column}"]
+                    for samples in table1_sizes(figures)
+                ]
+                papers = [row["expected"] for row in found]
+                ours = "/".join(f"{10 * row['measured']:.0f}" for row in found)
+                theirs = "–" if None in papers else "/".join(f"{10 * rate:.0f}" for rate in papers)
+                cells.append(f"{theirs} → {ours}")
+            lines.append(f"| {name} | {epsilon} | {' | '.join(cells)} |")
+    near = [
+        (samples, [row for row in table1_cells(figures) if row["samples"] == samples])
+        for samples in table1_sizes(figures)
+    ]
+    counted = "; ".join(
+        f"at n = {samples:,} ({cells[0]['runs']} runs) {sum(detections_apart(row) <= 3 for row in cells)} of {len(cells)} "
+        f"within three of ten detections, {sum(detections_apart(row) == 0 for row in cells)} the same number"
+        for samples, cells in near
+    )
+    return "\n".join([*lines, "", f"Of the paper's numbers: {counted}.", ""])
+
+
+def _table2_text(figures: dict[str, Any]) -> str:
+    """Mean trials of the published testers, the paper's and ours."""
+    rows = _reproduced(figures, "table2")
+    lines = [
+        f"| mechanism | finder | {' | '.join(_PUBLISHED)} |",
+        "|" + "---|" * (2 + len(_PUBLISHED)),
+    ]
+    for name in _MECHANISMS[:4]:
+        for finder in ("Bayesian", "Random", "Grid"):
+            found = [
+                rows[f"{name} {finder}", f"trials with {column}, 2/3"]
+                for column in _PUBLISHED.values()
+            ]
+            cells = [f"{row['expected']:.1f} → {row['measured']:.1f}" for row in found]
+            lines.append(f"| {name} | {finder} | {' | '.join(cells)} |")
+    compared = table2_cells(figures)
+    near = sum(abs(row["measured"] - row["expected"]) <= _NEAR_TRIALS for row in compared)
+    counted = f"{near} of {len(compared)} numbers are within {_NEAR_TRIALS} trials of the paper's"
+    return "\n".join(
+        [*lines, "", f"{max(row['runs'] for row in compared)} runs each: {counted}.", ""]
+    )
+
+
+_NEAR_TRIALS = 10
+
+
+def table2_cells(figures: dict[str, Any]) -> list[dict[str, Any]]:
+    """The published columns of Table 2."""
+    return [
+        row
+        for (_, quantity), row in _reproduced(figures, "table2").items()
+        if "/published" in quantity
+    ]
+
+
+def _figure2_text(figures: dict[str, Any]) -> str:
+    rows = _reproduced(figures, "figure2")
+    lines = [
+        "| s | true divergence | RényiTester: estimate | caught | `renyi-variational`: bound | caught | `auto`: bound | caught |",
+        "|" + "---|" * 8,
+    ]
+    for step in range(3, 11):
+        case = f"s={step / 10:g}"
+        cells = [f"{rows[case, 'bound by auto']['expected']:.3g}"]
+        for quantity, method in (
+            ("estimate", "renyi-variational/published"),
+            ("bound", "renyi-variational"),
+            ("bound", "auto"),
+        ):
+            cells.append(f"{rows[case, f'{quantity} by {method}']['measured']:.3g}")
+            cells.append(f"{10 * rows[case, f'caught by {method}']['measured']:.0f} of 10")
+        lines.append(f"| {step / 10:g} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _figure3_text(figures: dict[str, Any]) -> str:
+    rows = _reproduced(figures, "figure3")
+    cases = list(dict.fromkeys(case for case, _ in rows))
+    quantities = {
+        "certified": "certified hockey-stick divergence",
+        "the tester's estimate": "estimate by hockey-stick/published",
+        "trials of `auto`": "trials of the Bayesian finder",
+        "trials of the tester": "trials of the Bayesian finder with hockey-stick/published",
+    }
+    lines = [f"| | truth | {' | '.join(quantities)} |", "|" + "---|" * (2 + len(quantities))]
+    for case in cases:
+        found = [rows[case, quantity] for quantity in quantities.values()]
+        cells = [f"{row['measured']:.3g} ± {row['standard_error'] or 0.0:.1g}" for row in found]
+        lines.append(f"| {case} | {found[0]['expected']:.3g} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"{found[0]['runs']} runs each.", ""])
+
+
+def _hockey_stick_coverage_text(figures: dict[str, Any]) -> str:
+    """One row per confidence and ε, with the range over the sizes."""
+    lines = [
+        "| confidence | ε | allowed | above the truth, over twelve sizes |",
+        "|---|---|---|---|",
+    ]
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in figures["reproduced"]["auditorium/hockey-stick-coverage"]["rows"]:
+        _, epsilon, confidence = row["case"].split()
+        groups.setdefault((confidence, epsilon.removeprefix("ε=")), []).append(row)
+    for (confidence, epsilon), rows in sorted(groups.items()):
+        shares = [row["measured"] for row in rows]
+        lines.append(
+            f"| {confidence} | {epsilon} | {rows[0]['expected']:.3g} | {min(shares):.3g} to {max(shares):.3g} |"
+        )
+    return "\n".join([*lines, "", f"{rows[0]['runs']} audits for each size, ε and confidence.", ""])
+
+
+def _paper_items(_: dict[str, Any]) -> str:
+    """Made from the markers of the tests."""
+    made = _import_from_checkout("docs.paper_items").table()
+    assert isinstance(made, str)
+    return made
+
+
 MADE: dict[str, Callable[[dict[str, Any]], str]] = {
+    "demo": _demo_text,
     "svt5": _svt5_text,
     "confidence": _confidence_text,
     "renyi-coverage": _coverage_text,
+    "renyi-floor": _floor_text,
     "ldp-bias": _bias_text,
+    "ldp-exact": _exact_text,
+    "local-figure5": _figure5_text,
+    "local-figure6": _figure6_text,
+    "local-mixed": _mixed_text,
+    "local-undersmoothing": _undersmoothing_text,
     "sizes": _sizes_text,
     "sizes-simulated": _sizes_simulated_text,
     "soundness": _soundness_text,
     "extras": _extras,
     "cli": _cli,
     "toml": _toml,
+    "paper-items": _paper_items,
+    "auditorium-table1": _table1_text,
+    "auditorium-table2": _table2_text,
+    "auditorium-figure2": _figure2_text,
+    "auditorium-figure3": _figure3_text,
+    "hockey-stick-coverage": _hockey_stick_coverage_text,
 }
 
 
@@ -301,6 +722,10 @@ def filled(page: str, figures: dict[str, Any]) -> str:
     )
 
 
+def _write_figures(figures: dict[str, Any]) -> None:
+    FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main(arguments: list[str]) -> int:
     """See above."""
     figures = json.loads(FIGURES.read_text(encoding="utf-8")) if FIGURES.exists() else {}
@@ -309,15 +734,23 @@ def main(arguments: list[str]) -> int:
             sys.stdout.write(f"figures: measuring {name}\n")
             sys.stdout.flush()
             figures[name] = MEASURED[name]()
-            FIGURES.write_text(
-                json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-            )
+            _write_figures(figures)
+    if "--take" in arguments:
+        take(figures, [Path(each) for each in arguments if not each.startswith("-")])
+        _write_figures(figures)
     stale = []
-    for path in sorted(DOCS.rglob("*.md")):
+    drawn = _picture().draw()
+    if drawn != _picture().PICTURE.read_text(encoding="utf-8"):
+        stale.append("the picture of the demo")
+        if "--check" not in arguments:
+            _picture().PICTURE.write_text(drawn, encoding="utf-8")
+            figures["demo"] = demo()
+            _write_figures(figures)
+    for path in [README, *sorted(DOCS.rglob("*.md"))]:
         before = path.read_text(encoding="utf-8")
         after = filled(before, figures)
         if after != before:
-            stale.append(path.relative_to(DOCS).as_posix())
+            stale.append(path.relative_to(DOCS.parent).as_posix())
             if "--check" not in arguments:
                 path.write_text(after, encoding="utf-8")
     if stale:

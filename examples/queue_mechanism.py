@@ -1,49 +1,49 @@
-"""A mechanism of your own: a worker thread takes requests from one queue and puts its outputs into another.
+"""A mechanism of your own: a worker thread does the work and puts its outputs into a queue.
 
-Queues and threads are made for each call: a mechanism is sent to other processes (`jobs=2`), and they cannot be.
+Both are made for each call: a mechanism is sent to other processes (`jobs=2`), they cannot be.
 """
 
 import copy
 import queue
 import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 import epsilometer as em
 from epsilometer.mechanisms import Mechanism
-from epsilometer.outputs import read_outputs
+from epsilometer.outputs import Outputs, read_outputs
 
 
 class QueueMechanism(Mechanism):
     is_seeded = True  # equal generators give equal outputs: one worker draws them, in order
     chunk_size = 256  # outputs per generator
 
-    def __init__(self, work, timeout=30.0):
-        self.name, self.work, self.timeout = f"{work.__name__} behind a queue", work, timeout
+    def __init__(self, work: Callable[..., Any], timeout: float = 30.0) -> None:
+        self.name = f"{work.__name__} behind a queue"
+        self.work = work
+        self.timeout = timeout
 
-    def sample(self, dataset, n, rng):
-        requests, answers = queue.Queue(), queue.Queue()
-        threading.Thread(target=serve, args=(self.work, requests, answers, self.timeout), daemon=True).start()
-        for _ in range(n):
-            requests.put((copy.deepcopy(dataset), rng))  # the work may change its input
-        requests.put(None)
+    def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
+        answers: queue.Queue[Any] = queue.Queue()
+
+        def answer_all() -> None:
+            try:
+                for _ in range(n):
+                    answers.put(self.work(copy.deepcopy(dataset), rng))  # it may change its input
+            except Exception as error:
+                answers.put(error)
+
+        threading.Thread(target=answer_all, daemon=True).start()
         return read_outputs([self._next(answers) for _ in range(n)], expected=n)
 
-    def _next(self, answers):
+    def _next(self, answers: "queue.Queue[Any]") -> Any:
         try:
-            output, error = answers.get(timeout=self.timeout)
+            answer = answers.get(timeout=self.timeout)
         except queue.Empty:
-            raise em.MechanismError(f"{self.name} gave no output within timeout={self.timeout:g} s") from None
-        if error is not None:
-            raise em.MechanismError(f"{self.name} raised {error!r}") from error
-        return output
-
-
-def serve(work, requests, answers, timeout):
-    while (request := requests.get(timeout=timeout)) is not None:
-        try:
-            answers.put((work(*request), None))
-        except Exception as error:
-            answers.put((None, error))
-
-
-def noisy_count(rows, rng):
-    return len(rows) + rng.laplace(scale=0.5)  # ε = 1 would need scale=1
+            message = f"{self.name} gave no output within timeout={self.timeout:g} s"
+            raise em.MechanismError(message) from None
+        if isinstance(answer, Exception):
+            raise em.MechanismError(f"{self.name} raised {answer!r}") from answer
+        return answer

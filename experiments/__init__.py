@@ -5,6 +5,17 @@ add an experiment.
 """
 
 from epsilometer_experiments.experiment import Case, Experiment, Rate, Target
-from epsilometer_experiments.registry import find, names, run, run_all, summaries
+from epsilometer_experiments.registry import find, listing, names, run, run_all, summaries
 
-__all__ = ["Case", "Experiment", "Rate", "Target", "find", "names", "run", "run_all", "summaries"]
+__all__ = [
+    "Case",
+    "Experiment",
+    "Rate",
+    "Target",
+    "find",
+    "listing",
+    "names",
+    "run",
+    "run_all",
+    "summaries",
+]

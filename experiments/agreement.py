@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 from epsilometer_experiments.experiment import Experiment, Rate, Results, Row
 from epsilometer_experiments.reporting import finite
 
@@ -183,8 +183,8 @@ def write_table(lines: Sequence[Agreement], out: Path) -> None:
         }
         for line in lines
     ]
-    write_whole(out / JSON, json.dumps(finite(content), indent=1, allow_nan=False))
-    write_whole(out / TABLE, as_markdown(lines))
+    write_atomically(out / JSON, json.dumps(finite(content), indent=1, allow_nan=False))
+    write_atomically(out / TABLE, as_markdown(lines))
 
 
 def as_markdown(lines: Sequence[Agreement]) -> str:

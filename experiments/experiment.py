@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # A table of 50 rows shows a "no" by bad luck alone once in 20 times.
 _INCOMPATIBLE = 1e-3
 
+# Runs that a judgement takes of experiments that make so many: a mean over fewer says little about its own error.
+_ENOUGH_RUNS = 20
+
 # Where a figure comes from that no paper prints. "exact": a formula or an enumeration. "promised": by the guarantee.
 # "our earlier measurement": by a prototype, before the project began. "the released program, measured by us": the
 # paper's own code on our machine. "our bar": what we ask of ourselves.
@@ -109,6 +112,7 @@ class Row:
         measured: the figure over all runs.
         standard_error: of `measured`; None where there is none, e.g. after one run.
         values: one figure per run.
+        is_judged: False if there were too few runs for a judgement, see `Experiment.runs_to_judge`.
     """
 
     case: str
@@ -117,11 +121,14 @@ class Row:
     measured: float
     standard_error: float | None
     values: tuple[float, ...]
+    is_judged: bool = True
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the figure is as expected; None where nothing is expected."""
-        return self.target.is_met(self.measured, len(self.values)) if self.target else None
+        """Whether the figure is as expected; None where nothing is expected, or too few runs were made."""
+        if self.target is None or not self.is_judged:
+            return None
+        return self.target.is_met(self.measured, len(self.values))
 
     def to_dict(self) -> dict[str, Any]:
         """The row of `results.json`."""
@@ -237,3 +244,8 @@ class Experiment:
     wide: bool = False
     quick: Quick = field(default_factory=Quick)
     why: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def runs_to_judge(self) -> int:
+        """Runs per case from which on a figure is compared with what was expected."""
+        return min(self.runs, _ENOUGH_RUNS)

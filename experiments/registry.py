@@ -14,6 +14,7 @@ import epsilometer_experiments
 from epsilometer.errors import InputError
 from epsilometer_experiments.experiment import Experiment
 from epsilometer_experiments.options import read_options, whole
+from epsilometer_experiments.papers import ORIGINS, Origin
 
 
 @cache
@@ -39,6 +40,14 @@ def names() -> list[str]:
 def summaries() -> dict[str, str]:
     """One line about each experiment, by name."""
     return {name: experiment.summary for name, experiment in _experiments().items()}
+
+
+def listing() -> list[tuple[str, str, str, str]]:
+    """Name, paper with its year, place in it, and one line about each experiment."""
+    return [
+        (name, *ORIGINS.get(name, Origin()), experiment.summary)
+        for name, experiment in _experiments().items()
+    ]
 
 
 def find(name: str) -> Experiment:

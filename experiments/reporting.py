@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from epsilometer.storage.writing import write_whole, writing
+from epsilometer.storage.writing import write_atomically, writing
 from epsilometer_experiments.experiment import Results, Row
 
 if TYPE_CHECKING:
@@ -86,21 +86,29 @@ def table_cells(row: Row) -> tuple[str, ...]:
         f"{row.measured:.4g}",
         "" if row.standard_error is None else f"{row.standard_error:.2g}",
         str(len(row.values)),
-        {True: "yes", False: "no", None: ""}[row.is_met],
+        _met(row),
         row.target.source if row.target else "",
     )
+
+
+def _met(row: Row) -> str:
+    if row.target is not None and not row.is_judged:
+        return "–"
+    return {True: "yes", False: "no", None: ""}[row.is_met]
 
 
 def write_markdown(results: Results, path: Path) -> None:
     """Writes the table with a line per case, for a page."""
     headings, lines = wide_table(results)
     rules = ["---", *["---:"] * (len(headings) - 1)]
-    write_whole(path, "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, rules, *lines)))
+    write_atomically(
+        path, "".join(f"| {' | '.join(cells)} |\n" for cells in (headings, rules, *lines))
+    )
 
 
 def write_json(results: Results, path: Path) -> None:
     """Writes strict JSON: a figure that is not finite is null."""
-    write_whole(path, json.dumps(finite(results.to_dict()), indent=1, allow_nan=False))
+    write_atomically(path, json.dumps(finite(results.to_dict()), indent=1, allow_nan=False))
 
 
 def write_figures(figures: Iterable[tuple[str, Figure]], out: Path) -> list[Path]:

@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -83,7 +84,11 @@ def collect(
         for number in range(len(cases))
     ]
     begun = [(case, runs) for case, runs in zip(cases, runs_of, strict=True) if runs]
-    rows = tuple(row for case, runs in begun for row in experiment.tabulate(case, runs))
+    rows = tuple(
+        replace(row, is_judged=len(runs) >= experiment.runs_to_judge)
+        for case, runs in begun
+        for row in experiment.tabulate(case, runs)
+    )
     return Results(experiment.name, tuple(case for case, _ in begun), rows, settings, seconds)
 
 
@@ -123,12 +128,19 @@ def _run_one(options: Settings, task: tuple[Any, Place, Case, int]) -> tuple[Pla
 
 
 def _publish(experiment: Experiment, results: Results, out: Path) -> None:
+    """Prints the table, writes all files, and names those beside results.json."""
     write_json(results, out / RESULTS)
     print_table(results, experiment.wide)
+    if any(row.target is not None and not row.is_judged for row in results.rows):
+        print(f"met: – means too few runs to judge; it takes {experiment.runs_to_judge} per case")
+    written: list[Path] = []
     if experiment.wide:
-        write_markdown(results, out / "table.md")
+        written.append(out / "table.md")
+        write_markdown(results, written[-1])
     if experiment.draw is not None and results.rows:
-        write_figures(experiment.draw(results), out)
+        written += write_figures(experiment.draw(results), out)
+    for path in written:
+        print(f"written: {path}")
 
 
 def _describe(runs: int, seed: int, jobs: int, options: Settings, stopped: bool) -> dict[str, Any]:

@@ -11,12 +11,22 @@ import hashlib
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+import traceback
+import warnings
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from _pytest._code.code import (
+    ExceptionRepr,
+    ReprEntry,
+    ReprEntryNative,
+    ReprFuncArgs,
+    ReprTraceback,
+)
 
 if TYPE_CHECKING:
     from epsilometer import AuditResult
@@ -53,6 +63,7 @@ _SUMMARY_COLUMNS = {
     "verdict": "verdict",
     "claim": "claim",
     "lower_bound": "lower bound",
+    "refutes_from": "refutes from",
     "samples": "samples",
     "false_alarm": "false alarm ≤",
 }
@@ -64,7 +75,14 @@ _MAX_RESERVATIONS_LENGTH = 120
 # the audit.
 _SEARCH_SETTINGS = ("relation", "beyond", "trials")
 
+# What pytest writes before the message of a failed audit.
+_PRIVACY_VIOLATION = "epsilometer.errors.PrivacyViolation"
+# The fixtures of this plugin.
+_FIXTURES = ("epsilometer", "epsilometer_module")
+
 _SEED = pytest.StashKey[int]()
+# The test that is being run.
+_ITEM = pytest.StashKey[pytest.Item]()
 _FAMILY = pytest.StashKey["Family | None"]()
 
 
@@ -121,6 +139,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             "(default: those of the collected tests; needed with pytest-xdist)"
         ),
         default="",
+    )
+    parser.addini(
+        "epsilometer_fail_blind",
+        help=(
+            "whether a test fails if its audit could not have refuted anything (default: it warns)"
+        ),
+        type="bool",
+        default=False,
     )
 
 
@@ -310,7 +336,7 @@ def _open_family(config: pytest.Config) -> Family | None:
 
 
 def _takes_fixture(item: pytest.Item) -> bool:
-    return "epsilometer" in getattr(item, "fixturenames", ())
+    return not set(_FIXTURES).isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _n_audits(item: pytest.Item) -> int:
@@ -362,15 +388,101 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     return "\n".join(lines) or None
 
 
-@pytest.fixture
-def epsilometer(request: pytest.FixtureRequest) -> Auditor:
-    """Audits mechanisms: `epsilometer.assert_private(mechanism, inputs, claim)`."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Remembers which test is run: the results of a module's audits are shown with it."""
+    item.config.stash[_ITEM] = item
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Lets the failure of an audit begin with its own message, without frames of the engine."""
+    if call.excinfo is None or not _takes_fixture(item):
+        return (yield)
+    from epsilometer import EpsilometerError, PrivacyViolation
+
+    error = call.excinfo.value
+    with _engine_frames_hidden(error):
+        report = yield
+    failure = report.longrepr
+    if isinstance(failure, ExceptionRepr) and isinstance(error, EpsilometerError):
+        message = str(error).partition("\n")[0]
+        if failure.reprcrash is not None:
+            failure.reprcrash.message = message  # a line of pytest's summary, which is cut
+        if isinstance(error, PrivacyViolation):
+            _begin_with_message(failure.reprtraceback, message)
+    return report
+
+
+@contextmanager
+def _engine_frames_hidden(error: BaseException) -> Iterator[None]:
+    """Marks the modules of Epsilometer that an error passed through as hidden, for pytest.
+
+    What is left of the traceback is the test and the mechanism.
+    """
+    hidden: list[dict[str, Any]] = []
+    next_error: BaseException | None = error
+    while next_error is not None:
+        for frame, _ in traceback.walk_tb(next_error.__traceback__):
+            names = frame.f_globals
+            is_ours = str(names.get("__name__", "")).partition(".")[0] == "epsilometer"
+            if is_ours and "__tracebackhide__" not in names:
+                names["__tracebackhide__"] = True
+                hidden.append(names)
+        next_error = next_error.__cause__ or next_error.__context__
+    try:
+        yield
+    finally:
+        for names in hidden:
+            del names["__tracebackhide__"]
+
+
+def _begin_with_message(shown: ReprTraceback, message: str) -> None:
+    """Puts the first line of its message before the traceback of a failed audit.
+
+    Args:
+        shown: how pytest shows the traceback.
+        message: the line.
+    """
+    for entry in shown.reprentries:
+        if isinstance(entry, ReprEntry) and entry.reprfuncargs is not None:
+            arguments = entry.reprfuncargs.args
+            entry.reprfuncargs = ReprFuncArgs(
+                [argument for argument in arguments if argument[0] not in _FIXTURES]
+            )
+        # The class of the error says no more than the message.
+        entry.lines = [
+            line.replace(f"{_PRIVACY_VIOLATION}: ", "", 1) if line.startswith("E ") else line
+            for line in entry.lines
+        ]
+    shown.reprentries = [ReprEntryNative([f"{message}\n"]), *shown.reprentries]
+
+
+def _marked_settings(node: pytest.Item | pytest.Module) -> dict[str, Any]:
+    """Returns the settings from the markers of a test or a module, those of the nearest first."""
     marked: dict[str, Any] = {}
-    nearest_first = list(request.node.iter_markers("epsilometer"))
+    nearest_first = list(node.iter_markers("epsilometer"))
     for marker in reversed(nearest_first):
         marked.update(marker.kwargs)
     marked.pop("audits", None)  # counted when the tests were collected
-    return Auditor(config=request.config, node=request.node, marked=marked)
+    return marked
+
+
+@pytest.fixture
+def epsilometer(request: pytest.FixtureRequest) -> Auditor:
+    """Audits mechanisms: `epsilometer.assert_private(mechanism, inputs, claim)`."""
+    node = request.node
+    return Auditor(config=request.config, node=node, marked=_marked_settings(node))
+
+
+@pytest.fixture(scope="module")
+def epsilometer_module(request: pytest.FixtureRequest) -> Auditor:
+    """Like `epsilometer`, for fixtures of a module: one audit that several tests look at."""
+    node = request.node
+    return Auditor(config=request.config, node=node, marked=_marked_settings(node))
 
 
 def audited(
@@ -413,21 +525,29 @@ def audited(
     return decorate
 
 
-@dataclass
+@dataclass(repr=False)
 class Auditor:
-    """The value of the fixture `epsilometer`: runs the audits of one test.
+    """The value of the fixtures: runs the audits of one test, or of one module.
 
     Attributes:
         config: of the run.
-        node: the test.
+        node: the test or the module.
         marked: the settings from its markers.
         results: of its audits so far.
     """
 
     config: pytest.Config
-    node: pytest.Item
+    node: pytest.Item | pytest.Module
     marked: Mapping[str, Any]
     results: list[AuditResult] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return f"<epsilometer of {self.node.name}>"
+
+    @property
+    def _test(self) -> pytest.Item:
+        """The test that is being run; its report shows the audits."""
+        return self.node if isinstance(self.node, pytest.Item) else self.config.stash[_ITEM]
 
     def assert_private(
         self,
@@ -437,9 +557,13 @@ class Auditor:
         *,
         samples: int | None = None,
         confidence: float | None = None,
+        fail_blind: bool | None = None,
+        allow_inconclusive: bool | None = None,
         **settings: Any,
     ) -> AuditResult:
-        """Fails the test if the claim is refuted, or if the draws cannot be trusted.
+        """Fails the test if the claim is refuted, or if the audit is inconclusive.
+
+        An audit that could not have refuted anything warns with a `BlindAuditWarning`.
 
         Args:
             mechanism: as `epsilometer.audit` takes it.
@@ -451,6 +575,10 @@ class Auditor:
             confidence: a true claim fails the test with probability at most 1 − confidence (default
                 1e-6). If the audits of the run are a family, an audit gets its share of the failure
                 probability; a higher confidence is kept.
+            fail_blind: fails the test if nothing could have been refuted (default: as
+                `epsilometer_fail_blind` in the configuration says, which is no).
+            allow_inconclusive: whether a test may go on if nothing can be said about the claim,
+                because the draws cannot be trusted, or the method guarantees nothing.
             **settings: further keywords of `epsilometer.audit`, and `relation`, `beyond` and
                 `trials` of the search of a domain or a strategy. The seed is the test's own unless
                 it is given.
@@ -461,6 +589,14 @@ class Auditor:
         from epsilometer import audit
 
         audit_settings = self._settings(samples, confidence, settings)
+        marked_fail_blind = audit_settings.pop("fail_blind", None)
+        if fail_blind is None:
+            fail_blind = marked_fail_blind
+        if fail_blind is None:
+            fail_blind = bool(self.config.getini("epsilometer_fail_blind"))
+        marked_allowance = audit_settings.pop("allow_inconclusive", False)
+        if allow_inconclusive is None:
+            allow_inconclusive = bool(marked_allowance)
         search_settings = {
             name: audit_settings.pop(name) for name in _SEARCH_SETTINGS if name in audit_settings
         }
@@ -468,9 +604,25 @@ class Auditor:
         result = audit(mechanism, searched_inputs, claim, **audit_settings)
         self.results.append(result)
         self._add_properties(result)
-        if result.verdict is None or result.verdict.name != "NOT_REFUTED":
+        allowed = {"NOT_REFUTED", "INCONCLUSIVE"} if allow_inconclusive else {"NOT_REFUTED"}
+        if result.verdict is None or result.verdict.name not in allowed:
             raise self._failure(result)
+        if result.blind is not None:
+            self._report_blind(result, fail_blind)
         return result
+
+    def _report_blind(self, result: AuditResult, fail_blind: bool) -> None:
+        """Warns that a test says nothing, or fails it."""
+        __tracebackhide__ = True
+        from epsilometer import BlindAudit, BlindAuditWarning
+        from epsilometer.report.wording import headline, verdict_sentence
+
+        message = f"{self.node.name}: {headline(result)}: {verdict_sentence(result)}"
+        if fail_blind:
+            from epsilometer.report.headline import headline as short_headline
+
+            raise BlindAudit(f"{short_headline(result)}\n\n{result}", result)
+        warnings.warn(message, BlindAuditWarning, stacklevel=3)
 
     def _settings(
         self, samples: int | None, confidence: float | None, settings: dict[str, Any]
@@ -492,7 +644,7 @@ class Auditor:
 
         family = self.config.stash[_FAMILY]
         if family is not None:
-            shared_confidence = 1.0 - family.take_share(self.node.nodeid)
+            shared_confidence = 1.0 - family.take_share(self._test.nodeid)
             is_confidence_given = confidence is not None or "confidence" in self.marked
             if not is_confidence_given:
                 chosen["confidence"] = shared_confidence
@@ -512,11 +664,16 @@ class Auditor:
 
         JUnit files show them, and our summary reads them, also those from workers.
         """
-        prefix = _prefix_of_audit(len(self.results))
+        names = {name for name, _ in self._test.user_properties}
+        number = 1
+        while f"{_prefix_of_audit(number)}verdict" in names:
+            number += 1
+        prefix = _prefix_of_audit(number)
         properties = {
             "verdict": str(result.verdict),
             "claim": result.claim.describe(),
             "lower_bound": f"{result.lower_bound:.6g}",
+            "refutes_from": _refutes_from(result),
             "samples": result.settings["samples"],
             "confidence": result.confidence,
             "false_alarm": f"{1.0 - result.confidence:.2g}",
@@ -524,29 +681,38 @@ class Auditor:
             "seed": result.settings["seed"],
             "mechanism": str(result.settings["mechanism"])[:_MAX_PROPERTY_LENGTH],
         }
+        if result.blind is not None:
+            properties = {"blind": result.blind, **properties}
         from epsilometer.report.wording import reservations
 
         weakened = reservations(result.settings)
         if weakened:
             properties["with"] = weakened
         for name, value in properties.items():
-            self.node.user_properties.append((prefix + name, value))
+            self._test.user_properties.append((prefix + name, value))
 
     def _failure(self, result: AuditResult) -> Exception:
         """Returns the exception that fails the test, with the result and what to do next."""
         from epsilometer import PrivacyViolation
+        from epsilometer.report.headline import headline
 
-        lines = [str(result), "", *self._advice(result)]
+        lines = [headline(result), "", str(result), "", *self._advice(result)]
         return PrivacyViolation("\n".join(lines), result)
 
     def _advice(self, result: AuditResult) -> Iterator[str]:
         """Yields lines about the false alarm, and how to repeat and to replay the audit."""
-        runs_per_false_alarm = 1.0 / (1.0 - result.confidence)
-        guarantee = result.guarantee.partition(":")[0]
-        yield (
-            "False alarm: if the claim is true, this assertion fails at most once in "
-            f"{runs_per_false_alarm:,.0f} runs; {guarantee} guarantee."
-        )
+        if result.is_refuted:
+            runs_per_false_alarm = 1.0 / (1.0 - result.confidence)
+            guarantee = result.guarantee.partition(":")[0]
+            yield (
+                "False alarm: if the claim is true, this assertion fails at most once in "
+                f"{runs_per_false_alarm:,.0f} runs; {guarantee} guarantee."
+            )
+        else:
+            yield (
+                "This failure says nothing about the claim: see the remarks on the draws. "
+                "allow_inconclusive=True lets such a test go on."
+            )
         seed = self.config.stash[_SEED]
         family = self.config.stash[_FAMILY]
         family_options = "" if family is None else family.options()
@@ -570,7 +736,7 @@ class Auditor:
         if folder is None or not result.is_refuted:
             return
         from epsilometer import InputError
-        from epsilometer.storage.writing import write_whole
+        from epsilometer.storage.writing import write_atomically
 
         try:
             text = result.to_test()
@@ -581,7 +747,7 @@ class Auditor:
         number = "" if len(self.results) == 1 else f"_{len(self.results)}"
         path = Path(folder) / f"test_leak_{name}{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield f"Regression test:      {write_whole(path, text)}"
+        yield f"Regression test:      {write_atomically(path, text)}"
 
     def _store(self, result: AuditResult) -> str | None:
         """Saves the result in pytest's cache, and returns the path; None if there is no cache."""
@@ -591,6 +757,18 @@ class Auditor:
         text = f"{self.node.nodeid}{len(self.results)}"
         name = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
         return str(result.save_json(cache.mkdir("epsilometer") / f"{name}.json"))
+
+
+def _refutes_from(result: AuditResult) -> str:
+    """Returns the least spread leak that an audit would have refuted with 90 % power, as text."""
+    if result.blind is not None:
+        return "nothing"
+    if result.verdict is None or result.verdict.name != "NOT_REFUTED":
+        return "-"
+    detectable = result.detectable
+    if detectable is None:
+        return "?"
+    return "hardly anything" if math.isinf(detectable) else f"{detectable:.4g}"
 
 
 def _searched(inputs: Any, search_settings: dict[str, Any], seed: int) -> Any:
@@ -620,11 +798,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for row in table:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         terminalreporter.write_line("  ".join(cells).rstrip())
-    expected = sum(float(row[-1]) for row in rows)
+    false_alarm = min(1.0, sum(float(row[-1]) for row in rows))
     audits = "1 audit" if len(rows) == 1 else f"{len(rows)} audits"
     terminalreporter.write_line(
-        f"{audits}; if all claims are true, "
-        f"at most {expected:.2g} of them fail by chance, on average"
+        f"{audits}; the chance that any true claim fails in this run is at most {false_alarm:.2g}"
     )
     family = config.stash[_FAMILY]
     if family is None:
@@ -642,7 +819,10 @@ def _reports(terminalreporter: Any) -> Iterator[pytest.TestReport]:
     """Yields the reports of all tests that were run, whatever their outcome."""
     for reports in terminalreporter.stats.values():
         for report in reports:
-            if isinstance(report, pytest.TestReport) and report.when == "call":
+            if not isinstance(report, pytest.TestReport):
+                continue
+            # A test whose fixture failed has no other report.
+            if report.when == "call" or (report.when == "setup" and report.failed):
                 yield report
 
 

@@ -81,8 +81,7 @@ def reason_to_skip(error: BaseException | None) -> str | None:
     """Why a test cannot run here, if an optional package is what it lacks; else None, and it fails."""
     known = optional_packages()
     if isinstance(error, MissingExtraError):
-        extra = re.search(r"epsilometer\[(\w+)\]", str(error))[1]
-        packages = [name for name, needed in known.items() if needed == f"the extra {extra}"]
+        packages = [name for name, needed in known.items() if needed == f"the extra {error.extra}"]
         return (
             str(error) if any(find_spec(name) is None for name in packages) else None
         )  # ours, if all are there
@@ -204,11 +203,10 @@ def warm_python() -> Iterator["WarmPython"]:
 @pytest.fixture(autouse=True)
 def repeatable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Audits without a seed take one of this test's own: a true claim is refuted by chance once in twenty runs."""
-    from epsilometer.engine import chunks, seeds
+    from epsilometer.engine import seeds
 
     numbers = itertools.count(zlib.crc32(request.node.nodeid.encode()))
-    for module in (seeds, chunks):  # `chunks` is the old import place, as long as there is one
-        monkeypatch.setattr(module, "fresh_seed", lambda: next(numbers))
+    monkeypatch.setattr(seeds, "fresh_seed", lambda: next(numbers))
 
 
 @pytest.fixture

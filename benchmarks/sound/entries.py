@@ -378,6 +378,21 @@ def _scores(at: Setting) -> bool:
     return em.from_scores(inside, outside, confidence=at.confidence).check(at.claim).is_refuted
 
 
+@entry("ScoreStream", kinds=("booleans", "numbers"), claims=_FEW_CLAIMS)
+def _score_stream(at: Setting) -> bool:
+    """The same scores in batches of growing size, looked at after each."""
+    rng = at.generator(0)
+    noise = 0.0 if at.kind == "booleans" else rng.random((2, SAMPLES))
+    inside, outside = np.stack([at.faces(side, SAMPLES, rng) for side in (0, 1)]) + noise
+    audit = em.ScoreStream(at.claim, confidence=at.confidence)
+    begin = 0
+    while begin < SAMPLES:
+        end = begin + max(8, begin // 4)
+        audit.add(inside[begin:end], outside[begin:end])
+        begin = end
+    return audit.state.is_refuted
+
+
 @entry("one_run", claims=("pure",), kinds=("booleans",), everywhere=True)
 def _one_run(at: Setting) -> bool:
     """Randomized response on the membership of every canary, for which the theorem is sharp."""

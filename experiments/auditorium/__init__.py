@@ -6,6 +6,7 @@ from epsilometer_experiments.auditorium import (
     figure1,
     figure2,
     figure3,
+    hockey_stick_coverage,
     rare_leak,
     table1,
     table2,
@@ -19,5 +20,6 @@ EXPERIMENTS = (
     figure3.EXPERIMENT,
     anecdotes.EXPERIMENT,
     canaries.EXPERIMENT,
+    hockey_stick_coverage.EXPERIMENT,
     *rare_leak.EXPERIMENTS,
 )

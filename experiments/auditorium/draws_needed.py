@@ -1,4 +1,4 @@
-"""How many draws show a violation, from the exact laws of a zoo entry.
+"""How many draws show a violation, from the exact distributions of a zoo entry.
 
 The best event at a level t has P(E) - e^t Q(E) = δ(t), so that the slope of the entry's own exact curve δ(t) tells both
 of its probabilities. Of all those events the planner tells which needs the fewest draws.

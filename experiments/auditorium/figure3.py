@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import epsilometer as em
-from epsilometer_experiments.auditorium.settings import AUTO, MECHANISMS, PAPER_CONFIDENCE, SIZES
+from epsilometer_experiments.auditorium.settings import (
+    AUTO,
+    MECHANISMS,
+    PAPER_CONFIDENCE,
+    PAPER_LEVEL,
+    SIZES,
+)
 from epsilometer_experiments.auditorium.table2 import TRIALS, search
 from epsilometer_experiments.experiment import (
     EXACT,
@@ -27,6 +33,11 @@ if TYPE_CHECKING:
 EPSILON = 1.0
 DIVERGENCE = "certified hockey-stick divergence"
 TRIALS_TAKEN = "trials of the Bayesian finder"
+# The same by the paper's own tester: its estimate, and Algorithm 1 as printed.
+PUBLISHED = "hockey-stick/published"
+ESTIMATE = "estimate by hockey-stick/published"
+PUBLISHED_TRIALS = "trials of the Bayesian finder with hockey-stick/published"
+QUANTITIES = (DIVERGENCE, ESTIMATE, TRIALS_TAKEN, PUBLISHED_TRIALS)
 # A tenth of the paper's smallest as well, where trials are still needed.
 _DEFAULT_SIZES = (5_000, *SIZES)
 
@@ -37,7 +48,7 @@ def make_cases(settings: Settings) -> list[Case]:
         Case(
             f"{title} n={samples}",
             {"mechanism": MECHANISMS[title], "samples": samples},
-            {DIVERGENCE: Target(_truth(title), source=EXACT)},
+            {quantity: Target(_truth(title), source=EXACT) for quantity in (DIVERGENCE, ESTIMATE)},
         )
         for title in settings["mechanism"]
         for samples in settings["samples"]
@@ -65,15 +76,31 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     )
     searching = {**settings, "samples": samples, "epsilon": EPSILON}
     trials = search(mechanism, "Bayesian", AUTO, PAPER_CONFIDENCE, seed, searching)
-    return {DIVERGENCE: bound.lower_bound, TRIALS_TAKEN: float(trials)}
+    published = em.auditorium.audit(
+        entry.mechanism,
+        entry.worst_pair,
+        em.auditorium.estimators.HockeyStick(EPSILON),
+        trials=1,
+        samples=samples,
+        threshold=0.0,
+        failure=PAPER_LEVEL,
+        seed=seed,
+    )
+    published_trials = search(mechanism, "Bayesian", PUBLISHED, PAPER_CONFIDENCE, seed, searching)
+    return {
+        DIVERGENCE: bound.lower_bound,
+        ESTIMATE: published.trials[0].estimate,
+        TRIALS_TAKEN: float(trials),
+        PUBLISHED_TRIALS: float(published_trials),
+    }
 
 
 def draw(results: Results) -> Iterator[tuple[str, Figure]]:
-    """Both against the number of draws."""
+    """Each against the number of draws, ours on the left and the paper's tester on the right of each pair."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for axes, quantity in zip(figure.subplots(1, 2), (DIVERGENCE, TRIALS_TAKEN), strict=True):
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    for axes, quantity in zip(figure.subplots(2, 2).ravel(), QUANTITIES, strict=True):
         titles = dict.fromkeys(case.parameters["mechanism"].title for case in results.cases)
         for number, title in enumerate(titles):
             cases = [case for case in results.cases if case.parameters["mechanism"].title == title]
@@ -88,7 +115,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
                 color=f"C{number}",
                 label=title,
             )
-            if quantity == DIVERGENCE and rows[0].target:
+            if quantity in (DIVERGENCE, ESTIMATE) and rows[0].target:
                 axes.axhline(rows[0].target.value, color=f"C{number}", linestyle=":")
         axes.set_xscale("log")
         axes.set_xlabel("draws per side")

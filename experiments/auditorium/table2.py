@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import epsilometer as em
-from epsilometer.claims import Claim
 from epsilometer.errors import InputError
-from epsilometer.zoo import ZooEntry
 from epsilometer_experiments.auditorium.published import fewest_trials, mean_trials
 from epsilometer_experiments.auditorium.settings import (
     AUTO,
@@ -19,7 +17,8 @@ from epsilometer_experiments.auditorium.settings import (
     PAPER_CONFIDENCE,
     Mechanism,
     claim_for,
-    options_of,
+    is_published,
+    published_tester,
     tester_of,
 )
 from epsilometer_experiments.experiment import (
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 EPSILON = 0.01
 FINDERS = ("Random", "Bayesian", "Grid")
+# Of 50. A mean of ten numbers of trials with mean 10 has a standard error of 3, the difference of two such 4.5.
+_NEAR_TRIALS = 10.0
 
 
 def trials_with(method: str, confidence: float = PAPER_CONFIDENCE) -> str:
@@ -60,7 +61,9 @@ def _case(mechanism: Mechanism, finder: str, methods: tuple[str, ...]) -> Case:
     for method in methods:
         published = mean_trials(mechanism.title, finder, tester_of(method))
         if published is not None:
-            expected[trials_with(method)] = Target(published, source="paper: Table 2")
+            # Ours prove other things than the paper's testers and are not meant to agree; the published ones are.
+            near = _NEAR_TRIALS if is_published(method) else None
+            expected[trials_with(method)] = Target(published, "≈", near, "paper: Table 2")
     best = fewest_trials(mechanism.title)
     if best is not None:
         # Of the grid nothing is asked: a grid of a few values has pairs of equal ones, on which nothing leaks.
@@ -89,47 +92,40 @@ def search(
 ) -> int:
     """Pairs tried until the claim was refuted; the most allowed if it never was, or the method refuses the claim.
 
-    A trial may draw as much as the paper's: one half looks at the pair, the other half certifies it if it is promising.
+    Ours may draw as much in a trial as the paper's: one half looks at the pair, the other half certifies it if it is
+    promising. A published column is Algorithm 1 as printed, with all draws and the larger of both directions.
     """
     entry = mechanism.entry(settings.get("epsilon", EPSILON))
-    look, trials = settings["samples"] // 2, int(settings["trials"])
+    claim, trials = claim_for(entry, method), int(settings["trials"])
+    if is_published(method):
+        published = published_tester(method, claim)
+        result = em.auditorium.audit(
+            entry.mechanism,
+            _published_finder(mechanism, finder, trials, seed),
+            published.estimator,
+            trials=trials,
+            samples=settings["samples"],
+            threshold=published.threshold,
+            failure=1.0 - confidence,
+            seed=seed,
+        )
+        return len(result.trials) if result.is_refuted else trials
+    look = settings["samples"] // 2
     made = getattr(em.finders, finder)(
         *domain_of(mechanism), trials=trials, samples=look, seed=seed
     )
-    claim, fresh, options = claim_for(entry, method), settings["samples"] - look, options_of(method)
-    common = {"samples": fresh, "seed": seed, "confidence": confidence}
+    common = {"samples": settings["samples"] - look, "seed": seed, "confidence": confidence}
     try:
-        if options is not None:
-            return _first_above(entry, made, claim, tester_of(method), options, trials, common)
-        result = em.audit(entry.mechanism, made, claim, method=method, **common)
+        found = em.audit(entry.mechanism, made, claim, method=method, **common)
     except InputError:
         return trials
-    return len(result.findings[0].details["search"]) if result.is_refuted else trials
+    return len(found.findings[0].details["search"]) if found.is_refuted else trials
 
 
-def _first_above(
-    entry: ZooEntry,
-    finder: Any,
-    claim: Claim,
-    tester: str,
-    options: Any,
-    trials: int,
-    common: dict[str, Any],
-) -> int:
-    """Algorithm 1 as it is printed: each pair in turn, until an estimate is above the claim.
-
-    It spends its failure probability anew in each trial, which is one reason why ours looks first and certifies once.
-    """
-    for trial in range(1, trials + 1):
-        pair = finder.ask()
-        if pair is None:
-            break
-        settings = {**common, "seed": common["seed"] + trial}
-        found = em.audit(entry.mechanism, pair, claim, method=tester, options=options, **settings)
-        if found.lower_bound > found.claim.value:
-            return trial
-        finder.tell(found.lower_bound)
-    return trials
+def _published_finder(mechanism: Mechanism, finder: str, trials: int, seed: int) -> Any:
+    """The paper's search: uniform, in the order of the grid, or a Gaussian process (ours instead of Vizier)."""
+    own = {"Random": {"uniform": True}, "Grid": {"shuffled": False}, "Bayesian": {}}[finder]
+    return getattr(em.finders, finder)(*domain_of(mechanism), trials=trials, seed=seed, **own)
 
 
 def domain_of(mechanism: Mechanism) -> tuple[Any, str]:
@@ -164,6 +160,21 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     yield "table2", figure
 
 
+# Of the 48 numbers, 35 are within ten trials of the paper's (5 runs, 100 000 draws); these are the reasons for the others.
+_SEES_MORE = (
+    "our classifier looks at ranks and sees the divergence of nearly every pair at once, as in Table 1; a network on "
+    "raw numbers up to 10^13 need not"
+)
+_FITTED_CELLS = (
+    "where the histogram's cells lie and its η are fitted to Table 1; which pairs it sees depends on both, and on how "
+    "fine a grid the trials allow"
+)
+_WHY = {
+    "hockey-stick/published": _SEES_MORE,
+    "poisson-histogram/published": _FITTED_CELLS,
+    "mmd/published": "few pairs have a discrepancy that so many draws show; the paper prints one number for all three finders",
+}
+
 TRIALS = Option("trials", "the most pairs that a search may try", 50, whole)
 
 EXPERIMENT = Experiment(
@@ -183,4 +194,5 @@ EXPERIMENT = Experiment(
     ),
     draw=draw,
     quick=Quick(1, {"samples": 20_000, "trials": 5, "mechanism": "NonDPLaplace1,NonDPLaplace2"}),
+    why=_WHY,
 )

@@ -1,7 +1,8 @@
-"""Seed paper 002: local privacy by histograms, what it asks for, what practice needs, and what is impossible."""
+"""Gorla et al. 2023: local privacy by histograms, what it asks for, what practice needs, and what is impossible."""
 
 from epsilometer_experiments.ldp import (
     bias,
+    exact,
     impossibility,
     laplace,
     renyi,
@@ -16,4 +17,5 @@ EXPERIMENTS = (
     impossibility.EXPERIMENT,
     renyi_impossibility.EXPERIMENT,
     bias.EXPERIMENT,
+    exact.EXPERIMENT,
 )

@@ -38,7 +38,7 @@ def options(
     return (
         Option(
             "epsilon",
-            "levels of the truncated Laplace law on [0, 1], at most 1.17",
+            "levels of the truncated Laplace distribution on [0, 1], at most 1.17",
             tuple(epsilons),
             numbers,
         ),
@@ -66,7 +66,7 @@ def make_cases(settings: Settings, order: float | None, sure_part: float) -> lis
             "confidence": settings["confidence"],
             "order": order,
         }
-        planned = em.plan(
+        planned = em.ldp.plan(
             domain=(0.0, 1.0),
             lipschitz=entry.lipschitz,
             as_published=bool(settings["published"]),

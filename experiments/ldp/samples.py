@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PUBLISHED = "samples as published"
 UNION = "samples with union bounds"
-# C·(b − a)² = .667: a truncated Laplace law of ε ≈ .52.
+# C·(b − a)² = .667: a truncated Laplace distribution of ε ≈ .52.
 BASE: dict[str, float] = {"precision": 0.5, "confidence": 0.9, "lipschitz": 0.667, "length": 1.0}
 SWEEPS: dict[str, tuple[float, ...]] = {
     "precision": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
@@ -58,7 +58,7 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     given = case.parameters
     keywords = {name: given[name] for name in ("precision", "confidence", "lipschitz", "order")}
     plans = [
-        em.plan(domain=(0.0, given["length"]), as_published=published, **keywords)
+        em.ldp.plan(domain=(0.0, given["length"]), as_published=published, **keywords)
         for published in (True, False)
     ]
     return {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from epsilometer import zoo
 from epsilometer.methods.published.renyi import FlooredBound, lower_bounds
 from epsilometer.zoo import ZooEntry
-from epsilometer.zoo.laws.exact import CellLaw
+from epsilometer.zoo.distributions.exact import CellDistributions
 
 ORDERS = (2, 5, 7)
 # The paper's settings: n = 5·10⁶, τ = 10⁻⁵, β = 10⁵.
@@ -81,15 +81,15 @@ COUNTS = Algorithm(_shuffled_counts, 6.62, (0.996, 0.994, 0.991))
 
 
 def truth(entry: ZooEntry, order: float) -> float:
-    """D_order(left ‖ right): one direction, which matters where the law is not symmetric."""
-    law = entry.pair_law
-    if not isinstance(law, CellLaw) or law.shifts.any():
-        both = law.renyi(
+    """D_order(left ‖ right): one direction, which matters where the pair is not symmetric."""
+    distributions = entry.distributions
+    if not isinstance(distributions, CellDistributions) or distributions.shifts.any():
+        both = distributions.renyi(
             order
         )  # Gaussian and shifted Laplace: the left side is the larger direction, or both are equal
         assert both is not None
         return both
-    logs = order * np.log(law.left) + (1 - order) * np.log(law.right)
+    logs = order * np.log(distributions.left) + (1 - order) * np.log(distributions.right)
     return float(np.logaddexp.reduce(logs)) / (order - 1)
 
 

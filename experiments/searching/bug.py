@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
+from epsilometer.claims import Claim
 
 Rng = np.random.Generator
 Function = Callable[[Any, Rng], Any]
@@ -36,7 +37,7 @@ class Bug:
     domain: Any
     relation: str
     pair: tuple[Any, Any]
-    claim: em.Claim = field(default_factory=lambda: em.PureDP(1.0))
+    claim: Claim = field(default_factory=lambda: em.PureDP(1.0))
     beyond: bool = False
     raises: bool = False
 

@@ -11,7 +11,13 @@ from scipy.stats import binom, norm
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts, epsilon_lower
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, independent_law, without_shifts
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    PairDistributions,
+    ProductDistributions,
+    independent_distributions,
+    without_shifts,
+)
 
 # P(E) and Q(E) of many events, each of shape (k,).
 Events = tuple[Floats, Floats]
@@ -27,21 +33,30 @@ _RARE, _UNSEEN = 12, 1e-3
 _NODES, _WEIGHTS = (-math.sqrt(3.0), 0.0, math.sqrt(3.0)), (1 / 6, 2 / 3, 1 / 6)
 
 
-def best_events(law: PairLaw) -> Events | None:
-    """The events {P/Q above a level} and {Q/P above a level}; None where the law is not known."""
-    if isinstance(law, ProductLaw) and isinstance(law.law, CellLaw):
-        law = independent_law([law.law] * law.copies)
-    if isinstance(law, CellLaw):
-        return _events_of_cells(without_shifts(law, slices=500) if law.shifts.any() else law)
-    if law.pure_epsilon() is None or law.delta(0.5) is None:
+def best_events(distributions: PairDistributions) -> Events | None:
+    """The events {P/Q above a level} and {Q/P above a level}; None where the distributions are unknown."""
+    if isinstance(distributions, ProductDistributions) and isinstance(
+        distributions.factor, CellDistributions
+    ):
+        distributions = independent_distributions([distributions.factor] * distributions.copies)
+    if isinstance(distributions, CellDistributions):
+        return _events_of_cells(
+            without_shifts(distributions, slices=500)
+            if distributions.shifts.any()
+            else distributions
+        )
+    if distributions.pure_epsilon() is None or distributions.delta(0.5) is None:
         return None
-    return _events_of_curve(law)
+    return _events_of_curve(distributions)
 
 
-def _events_of_cells(law: CellLaw) -> Events:
+def _events_of_cells(distributions: CellDistributions) -> Events:
     """Cells in the order of their ratio, one more in each event."""
     found = []
-    for p, q in ((law.left, law.right), (law.right, law.left)):
+    for p, q in (
+        (distributions.left, distributions.right),
+        (distributions.right, distributions.left),
+    ):
         with np.errstate(divide="ignore"):
             order = np.argsort(np.log(q) - np.log(p), kind="stable")
         events = np.cumsum(p[order]), np.cumsum(q[order])
@@ -55,13 +70,15 @@ def _events_of_cells(law: CellLaw) -> Events:
     return np.concatenate([p for p, _ in found]), np.concatenate([q for _, q in found])
 
 
-def _events_of_curve(law: PairLaw) -> Events:
+def _events_of_curve(distributions: PairDistributions) -> Events:
     """δ(t) = P(E) − e^t·Q(E) is greatest for the event at the level e^t, and its slope there is −e^t·Q(E)."""
     found = []
     for t in np.linspace(
-        _STEP, min(law.pure_epsilon() or 0.0, _FAR), _EVENTS // 10, endpoint=False
+        _STEP, min(distributions.pure_epsilon() or 0.0, _FAR), _EVENTS // 10, endpoint=False
     ):
-        low, high = (float(law.delta(float(level)) or 0.0) for level in (t - _STEP, t + _STEP))
+        low, high = (
+            float(distributions.delta(float(level)) or 0.0) for level in (t - _STEP, t + _STEP)
+        )
         q = max((low - high) / (2.0 * _STEP) * math.exp(-t), 0.0)
         p = 0.5 * (low + high) + math.exp(t) * q
         # An event that is all rounding looks as if it were never seen on the right.
@@ -72,10 +89,10 @@ def _events_of_curve(law: PairLaw) -> Events:
 
 
 def best_event(
-    law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY
+    distributions: PairDistributions, n: int, failure_probability: float = FAILURE_PROBABILITY
 ) -> tuple[float, float] | None:
-    """(P(E), Q(E)) of the event that promises most with n draws per side; None where the law is not known."""
-    events = best_events(law)
+    """(P(E), Q(E)) of the event that promises most with n draws per side; None where the distributions are unknown."""
+    events = best_events(distributions)
     if events is None:
         return None
     best = int(np.argmax(promise(*events, n, failure_probability)))
@@ -83,10 +100,10 @@ def best_event(
 
 
 def oracle_bound(
-    law: PairLaw, n: int, failure_probability: float = FAILURE_PROBABILITY
+    distributions: PairDistributions, n: int, failure_probability: float = FAILURE_PROBABILITY
 ) -> float | None:
     """The mean certified bound on ε from n draws per side of the best event."""
-    event = best_event(law, n, failure_probability)
+    event = best_event(distributions, n, failure_probability)
     return None if event is None else expected_bound(event[0], event[1], n, failure_probability)
 
 
@@ -99,7 +116,7 @@ def expected_bound(
     The bound is nearly linear in a standardised count, so three quantiles of each give its mean; rare counts are
     enumerated.
     """
-    sides = [_counts(chance, n) for chance in (p, q)]
+    sides = [counts_with_weights(chance, n) for chance in (p, q)]
     return sum(
         a * b * epsilon_lower(Counts(x, n), Counts(y, n), failure_probability)
         for x, a in sides[0]
@@ -107,7 +124,7 @@ def expected_bound(
     )
 
 
-def _counts(chance: float, n: int) -> list[tuple[int, float]]:
+def counts_with_weights(chance: float, n: int) -> list[tuple[int, float]]:
     """Hits with weights that sum to 1."""
     if n * chance > _RARE:
         quantiles = binom.ppf(norm.cdf(_NODES), n, min(chance, 1.0))

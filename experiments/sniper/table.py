@@ -74,7 +74,7 @@ def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     oracles = {
         name: bound
         for name, n in sizes.items()
-        if (bound := oracle_bound(entry.pair_law, n, FAILURE_PROBABILITY)) is not None
+        if (bound := oracle_bound(entry.distributions, n, FAILURE_PROBABILITY)) is not None
     }
     ours = {
         name: em.measure(

@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 # What type checkers and editors see; at run time each name is imported when it is first used.
 if TYPE_CHECKING:
     __version__: str
-    from epsilometer import methods, zoo
+    from epsilometer import methods, models, zoo
+    from epsilometer.auditing.api import audit, compare, measure, replay
+    from epsilometer.auditing.one_run_audit import OneRunAudit, from_one_run, one_run
     from epsilometer.auditing.planning import plan
     from epsilometer.auditing.profile import Profile, profile
-    from epsilometer.auditing.public import audit, compare, measure, replay
-    from epsilometer.auditing.scores import from_scores, one_run
+    from epsilometer.auditing.score_audit import ScoreAudit, from_scores
+    from epsilometer.auditing.score_stream import ScoreStream
     from epsilometer.checker import verify
     from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
     from epsilometer.errors import (
+        BlindAudit,
+        BlindAuditWarning,
         EngineError,
         EpsilometerError,
         EpsilometerWarning,
@@ -42,6 +46,8 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "AuditResult",
+    "BlindAudit",
+    "BlindAuditWarning",
     "EngineError",
     "EpsilometerError",
     "EpsilometerWarning",
@@ -50,12 +56,15 @@ __all__ = [
     "InputError",
     "MechanismError",
     "MissingExtraError",
+    "OneRunAudit",
     "Pair",
     "PrivacyViolation",
     "Profile",
     "ProgressBar",
     "PureDP",
     "RenyiDP",
+    "ScoreAudit",
+    "ScoreStream",
     "TradeOffDP",
     "Verdict",
     "Witness",
@@ -70,6 +79,7 @@ __all__ = [
     "from_callable",
     "from_command",
     "from_http",
+    "from_one_run",
     "from_opendp",
     "from_recording",
     "from_scores",
@@ -77,6 +87,7 @@ __all__ = [
     "local",
     "measure",
     "methods",
+    "models",
     "one_run",
     "plan",
     "profile",
@@ -93,11 +104,15 @@ __all__ = [
 _HOMES: dict[str, tuple[str, ...]] = {
     "epsilometer.auditing.planning": ("plan",),
     "epsilometer.auditing.profile": ("Profile", "profile"),
-    "epsilometer.auditing.public": ("audit", "compare", "measure", "replay"),
-    "epsilometer.auditing.scores": ("from_scores", "one_run"),
+    "epsilometer.auditing.api": ("audit", "compare", "measure", "replay"),
+    "epsilometer.auditing.one_run_audit": ("OneRunAudit", "from_one_run", "one_run"),
+    "epsilometer.auditing.score_audit": ("ScoreAudit", "from_scores"),
+    "epsilometer.auditing.score_stream": ("ScoreStream",),
     "epsilometer.checker": ("verify",),
     "epsilometer.claims": ("ZCDP", "ApproxDP", "GaussianDP", "PureDP", "RenyiDP", "TradeOffDP"),
     "epsilometer.errors": (
+        "BlindAudit",
+        "BlindAuditWarning",
         "EngineError",
         "EpsilometerError",
         "EpsilometerWarning",
@@ -130,25 +145,31 @@ _NAMESPACES: dict[str, str] = {
     "ldp": "epsilometer.methods.published.ldp",
     "local": "epsilometer.methods.published.local",
     "methods": "epsilometer.methods",
+    "models": "epsilometer.models",
     "renyi": "epsilometer.methods.published.renyi",
     "sequential": "epsilometer.methods.sequential",
     "zoo": "epsilometer.zoo",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value: Any = getattr(import_module(_HOME_OF[name]), name)
-    elif name in _NAMESPACES:
-        value = import_module(_NAMESPACES[name])
-    elif name == "__version__":
-        from epsilometer.environment import package_version
+# Hidden from type checkers, for which any misspelt name would otherwise exist.
+if not TYPE_CHECKING:
 
-        value = package_version()
-    else:
-        raise AttributeError(f"module 'epsilometer' has no attribute {name!r}{_suggestion(name)}")
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        if name in _HOME_OF:
+            value: Any = getattr(import_module(_HOME_OF[name]), name)
+        elif name in _NAMESPACES:
+            value = import_module(_NAMESPACES[name])
+        elif name == "__version__":
+            from epsilometer.environment import package_version
+
+            value = package_version()
+        else:
+            raise AttributeError(
+                f"module 'epsilometer' has no attribute {name!r}{_suggestion(name)}"
+            )
+        globals()[name] = value
+        return value
 
 
 def _suggestion(name: str) -> str:

@@ -75,6 +75,14 @@ _MOST_BETS = 10**5
 _SAME_SHARES = 1e-9
 # Guesses and projections of bets stay this far from 0 and 1.
 _MARGIN_OF_GUESSES = 1e-9
+# A wealth is stored up to e to this power.
+_LARGEST_LOG_WEALTH = 700.0
+# A stored wealth below this has lost its digits: it stands for any smaller one.
+_NO_WEALTH = 1e-300
+# Relative error that bounds the rounding of one term of a bet.
+_ROUNDING_OF_TERMS = 1e-12
+# Two divergences that are together below this are both taken for 0.
+_NO_DIVERGENCE = 1e-9
 
 _NORMAL = NormalDist()
 
@@ -211,7 +219,7 @@ def _list(data: Any, name: str) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Counts:
+class HitCounts:
     """How often an event happened in how many draws."""
 
     hits: int
@@ -222,23 +230,23 @@ class Counts:
         """The fraction of the draws in which the event happened."""
         return self.hits / self.trials
 
-    def of_complement(self) -> Counts:
+    def of_complement(self) -> HitCounts:
         """The counts of the draws in which the event did not happen."""
-        return Counts(hits=self.trials - self.hits, trials=self.trials)
+        return HitCounts(hits=self.trials - self.hits, trials=self.trials)
 
-    def plus(self, other: Counts) -> Counts:
+    def plus(self, other: HitCounts) -> HitCounts:
         """The counts of both sets of draws together."""
-        return Counts(hits=self.hits + other.hits, trials=self.trials + other.trials)
+        return HitCounts(hits=self.hits + other.hits, trials=self.trials + other.trials)
 
 
-_NOTHING_COUNTED = Counts(hits=0, trials=0)
+_NOTHING_COUNTED = HitCounts(hits=0, trials=0)
 
 
-def _counts(data: Any, name: str) -> Counts:
+def _counts(data: Any, name: str) -> HitCounts:
     values = _wholes(_get(data, name), name)
     if len(values) != 2:
         _cannot_check(f"{name} = {values!r:.40} should be hits and draws")
-    counts = Counts(hits=values[0], trials=values[1])
+    counts = HitCounts(hits=values[0], trials=values[1])
     _require(counts.hits <= counts.trials, f"{name}: {counts.hits} hits in {counts.trials} draws")
     return counts
 
@@ -332,7 +340,7 @@ class BinomialTail:
         return min(0.5 * math.erfc(root) * (1.0 + _ROUNDING_OF_SUMS) + _LEFT_OUT, 1.0)
 
 
-def lower_limit(counts: Counts, failure: float) -> float:
+def lower_limit(counts: HitCounts, failure: float) -> float:
     """The lower Clopper–Pearson limit: above the event's probability with at most `failure`."""
     if counts.hits == 0:
         return 0.0
@@ -356,20 +364,26 @@ def lower_limit(counts: Counts, failure: float) -> float:
     return low
 
 
-def upper_limit(counts: Counts, failure: float) -> float:
+def upper_limit(counts: HitCounts, failure: float) -> float:
     """The upper Clopper–Pearson limit: one minus the lower limit of the complement."""
     return 1.0 - lower_limit(counts.of_complement(), failure)
 
 
 def check_limits_of_counts(
-    p_lower: float, q_upper: float, above: Counts, below: Counts, p_failure: float, q_failure: float
+    p_lower: float,
+    q_upper: float,
+    *,
+    above: HitCounts,
+    below: HitCounts,
+    p_failure: float,
+    q_failure: float,
 ) -> None:
     """Proves that stored Clopper–Pearson limits are exactly those of their counts."""
     _check_limit(p_lower, above, p_failure)
     _check_limit(1.0 - q_upper, below.of_complement(), q_failure)
 
 
-def _check_limit(limit: float, counts: Counts, failure: float) -> None:
+def _check_limit(limit: float, counts: HitCounts, failure: float) -> None:
     if counts.hits == 0:
         is_right = limit == 0.0
     else:
@@ -383,7 +397,7 @@ def _check_limit(limit: float, counts: Counts, failure: float) -> None:
 
 
 @dataclass(frozen=True)
-class Line:
+class SupportLine:
     """All pairs of probabilities with P(E) = slope·Q(E) + shift.
 
     Attributes:
@@ -403,7 +417,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Range:
+class ParameterRange:
     """An interval of probabilities."""
 
     low: float
@@ -423,7 +437,9 @@ class Piece:
 class RejectionRegion:
     """The counts (X, Y) with X ≥ threshold(Y): those at least as extreme as the observed ones."""
 
-    def __init__(self, n: int, m: int, threshold: Callable[[float], float], q_range: Range) -> None:
+    def __init__(
+        self, n: int, m: int, threshold: Callable[[float], float], q_range: ParameterRange
+    ) -> None:
         """Gathers the values of Y into blocks, each with the threshold of its lowest value.
 
         That makes the region larger, never smaller.
@@ -547,16 +563,16 @@ def _least_variance(low: float, high: float) -> float:
     return max(min(low * (1.0 - low), high * (1.0 - high)), 1e-300)
 
 
-def nuisance_range(below: Counts, failure: float) -> Range:
+def nuisance_range(below: HitCounts, failure: float) -> ParameterRange:
     """The range of Q(E) that its fraction of the failure probability buys."""
     per_side = 0.5 * failure * _NUISANCE_FRACTION
-    return Range(low=lower_limit(below, per_side), high=upper_limit(below, per_side))
+    return ParameterRange(low=lower_limit(below, per_side), high=upper_limit(below, per_side))
 
 
 def failure_to_refute_line(
-    line: Line,
-    above: Counts,
-    below: Counts,
+    line: SupportLine,
+    above: HitCounts,
+    below: HitCounts,
     failure: float,
     order_failure: float | None = None,
 ) -> float:
@@ -594,7 +610,9 @@ def failure_to_refute_line(
     return region.greatest_probability(slope, shift, level) + failure * _NUISANCE_FRACTION
 
 
-def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable[[float], float]:
+def _threshold_by_excess(
+    slope: float, above: HitCounts, below: HitCounts
+) -> Callable[[float], float]:
     """Counts ordered by the excess of frequencies, x/n − slope·y/m."""
     grow = slope * above.trials / below.trials
 
@@ -605,7 +623,7 @@ def _threshold_by_excess(slope: float, above: Counts, below: Counts) -> Callable
 
 
 def _threshold_by_score(
-    line: Line, above: Counts, below: Counts, level: float
+    line: SupportLine, above: HitCounts, below: HitCounts, level: float
 ) -> Callable[[float], float] | None:
     """Orders counts by their approximate score bound on the slope; None if they have none.
 
@@ -662,7 +680,7 @@ _ORDERS_OF_ZCDP = [1.0 + 10.0 ** (-3.0 + 7.0 * number / 159.0) for number in ran
 
 
 @dataclass(frozen=True)
-class Curve:
+class ClaimCurve:
     """A trade-off curve by its points: type-I errors, and the least type-II error at each."""
 
     type_one: list[float]
@@ -687,10 +705,10 @@ class Curve:
         return min(self.type_two[place], 1.0 - error)
 
 
-def _read_curve(data: Any) -> Curve:
+def _read_curve(data: Any) -> ClaimCurve:
     if not isinstance(data, list) or len(data) != 2:
         _cannot_check("a trade-off curve is not two lists of numbers")
-    curve = Curve(_numbers(data[0], "type-I errors"), _numbers(data[1], "type-II errors"))
+    curve = ClaimCurve(_numbers(data[0], "type-I errors"), _numbers(data[1], "type-II errors"))
     is_ascending = sorted(set(curve.type_one)) == curve.type_one
     if not is_ascending or len(curve.type_one) < 2 or len(curve.type_one) != len(curve.type_two):
         _cannot_check("a trade-off curve is not a list of points")
@@ -698,7 +716,7 @@ def _read_curve(data: Any) -> Curve:
 
 
 @dataclass(frozen=True)
-class Claim:
+class StatedClaim:
     """A notion of privacy, the value of its own parameter, and its other parameters."""
 
     notion: str
@@ -707,23 +725,23 @@ class Claim:
     delta: float = 0.0
     order: float | None = None
     at_delta: float | None = None
-    curve: Curve | None = None
+    curve: ClaimCurve | None = None
 
-    def line_at(self, value: float, has_binomial_variance: bool = False) -> Line:
+    def line_at(self, value: float, has_binomial_variance: bool = False) -> SupportLine:
         """The line P(E) ≤ e^ε·Q(E) + δ of a claim of lines, at a value of its own parameter."""
         if self.notion == "approx-delta":
             assert self.epsilon is not None
             slope = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
-            return Line(slope=slope, shift=value, slope_is_fixed=True)
+            return SupportLine(slope=slope, shift=value, slope_is_fixed=True)
         slope = math.exp(min(value, _LARGEST_EXPONENT))
-        return Line(
+        return SupportLine(
             slope=slope,
             shift=self.delta,
             slope_is_fixed=False,
             has_binomial_variance=has_binomial_variance,
         )
 
-    def least_value(self, p: float, q: float, near: Curve | None = None) -> float:
+    def least_value(self, p: float, q: float, near: ClaimCurve | None = None) -> float:
         """The least value of the own parameter that allows P(E) = p and Q(E) = q.
 
         Args:
@@ -751,14 +769,14 @@ class Claim:
         back = (1.0 - q - self.delta) / (1.0 - p)
         return math.log(max(there, back, 1.0))
 
-    def _excess_of_power(self, p: float, q: float, near: Curve | None) -> float:
+    def _excess_of_power(self, p: float, q: float, near: ClaimCurve | None) -> float:
         assert self.curve is not None
         if near is None:
             return p - 1.0 + self.curve.at(q)
         return p - 1.0 + min(near.at(q), self.curve.most_at(q))
 
 
-def _read_claim(data: Any) -> Claim:
+def _read_claim(data: Any) -> StatedClaim:
     notion = _text(data, "notion")
     parameters = _PARAMETERS.get(notion, [])
     given = set(data) - {"notion"}
@@ -774,7 +792,7 @@ def _read_claim(data: Any) -> Claim:
         else:
             is_possible = value >= 0.0
         _require(is_possible, f"a claim with {name} = {value}")
-    return Claim(
+    return StatedClaim(
         notion=notion,
         value=values[parameters[0]],
         epsilon=values.get("epsilon") if notion == "approx-delta" else None,
@@ -862,7 +880,7 @@ _IF_GAUSSIAN = "conditional: if the noise is Gaussian"
 
 
 @dataclass(frozen=True)
-class Finding:
+class StoredFinding:
     """One stored finding.
 
     Attributes:
@@ -882,20 +900,20 @@ class Finding:
     bound: float
     guarantee: str
     failure: float
-    claim: Claim
+    claim: StatedClaim
     details: Mapping[str, Any]
     witness: Mapping[str, Any] | None = None
     flipped: bool = False
-    above: Counts = _NOTHING_COUNTED
-    below: Counts = _NOTHING_COUNTED
+    above: HitCounts = _NOTHING_COUNTED
+    below: HitCounts = _NOTHING_COUNTED
 
     @property
-    def left(self) -> Counts:
+    def left(self) -> HitCounts:
         """The counts of the left input."""
         return self.below if self.flipped else self.above
 
     @property
-    def right(self) -> Counts:
+    def right(self) -> HitCounts:
         """The counts of the right input."""
         return self.above if self.flipped else self.below
 
@@ -905,7 +923,7 @@ class Finding:
         return self.bound > self.claim.value
 
 
-def _read_finding(data: Any) -> Finding:
+def _read_finding(data: Any) -> StoredFinding:
     details = _get(data, "details")
     if not isinstance(details, Mapping):
         _cannot_check("the details of a finding are not named")
@@ -924,7 +942,7 @@ def _read_finding(data: Any) -> Finding:
         right = _counts(witness, "right_counts")
         above = right if flipped else left
         below = left if flipped else right
-    return Finding(
+    return StoredFinding(
         method=_text(data, "method"),
         bound=bound,
         guarantee=_text(data, "guarantee"),
@@ -938,7 +956,7 @@ def _read_finding(data: Any) -> Finding:
     )
 
 
-def check_guarantee(finding: Finding) -> None:
+def check_guarantee(finding: StoredFinding) -> None:
     """Proves that the guarantee is one that exists, and one that this method can give."""
     guarantee = finding.guarantee
     is_known = guarantee in (_EXACT, "asymptotic") or guarantee.startswith(
@@ -969,7 +987,7 @@ class Proof:
     refutes_claim_at: Callable[[float], bool] | None = None
 
 
-def prove(finding: Finding, document: Any) -> Proof:
+def prove(finding: StoredFinding, document: Any) -> Proof:
     """Recomputes the proof of an exact finding from its counts."""
     if finding.witness is None or "certificate" in finding.details:
         _cannot_check(f"a bound of {finding.method:.40} is not made of counts that the file holds")
@@ -990,7 +1008,7 @@ def prove(finding: Finding, document: Any) -> Proof:
     _cannot_check(f"the proofs of the method {finding.method:.40} are not known here")
 
 
-def check_witness_limits(finding: Finding) -> None:
+def check_witness_limits(finding: StoredFinding) -> None:
     """Proves that `p_lower` and `q_upper` are the limits of the counts, each at half the price."""
     assert finding.witness is not None
     check_limits_of_counts(
@@ -1007,7 +1025,7 @@ def check_witness_limits(finding: Finding) -> None:
 # Events: one event, counted on fresh draws
 
 
-def prove_by_event(finding: Finding) -> Proof:
+def prove_by_event(finding: StoredFinding) -> Proof:
     """Proves that the counts of one event refute every parameter of the claim up to the bound."""
     if finding.claim.notion in _NOTIONS_OF_LINES:
         return _prove_by_claimed_line(finding)
@@ -1021,13 +1039,13 @@ def prove_by_event(finding: Finding) -> Proof:
     return Proof(_failure_of_stored_line(finding))
 
 
-def _is_seen_more_often_above(finding: Finding) -> bool:
+def _is_seen_more_often_above(finding: StoredFinding) -> bool:
     above = finding.above
     below = finding.below
     return above.hits * below.trials > below.hits * above.trials
 
 
-def _prove_by_claimed_line(finding: Finding) -> Proof:
+def _prove_by_claimed_line(finding: StoredFinding) -> Proof:
     """Proves that the counts refute the line of the bound and the notion's fixed parameter."""
     needed = 0.0
     if finding.bound > 0.0 and not _is_seen_more_often_above(finding):
@@ -1059,7 +1077,7 @@ def _prove_by_claimed_line(finding: Finding) -> Proof:
     )
 
 
-def _clearly_refutes_more(finding: Finding) -> bool | None:
+def _clearly_refutes_more(finding: StoredFinding) -> bool | None:
     """Whether a bound that does not refute the claim hides that the counts clearly do.
 
     An audit looks for the largest bound with some patience only. So what counts as clear is a value
@@ -1079,7 +1097,7 @@ def _clearly_refutes_more(finding: Finding) -> bool | None:
     return True if needed <= finding.failure * (1.0 - 4.0 * _COARSENESS) else None
 
 
-def _suggested_value(finding: Finding) -> float:
+def _suggested_value(finding: StoredFinding) -> float:
     """The value at which the line runs through the observed frequencies; of no hits, half a hit."""
     p = finding.above.frequency
     q = max(finding.below.hits, 0.5) / finding.below.trials
@@ -1094,7 +1112,7 @@ def _suggested_value(finding: Finding) -> float:
 _PIECES_OF_LINE = 1024
 
 
-def _failure_of_stored_line(finding: Finding) -> float:
+def _failure_of_stored_line(finding: StoredFinding) -> float:
     """The failure probability of a bound on a curve, by the line that was stored with it.
 
     A refuted line refutes all curves below it. On each interval of q the corner with the least p
@@ -1129,13 +1147,13 @@ def _failure_of_stored_line(finding: Finding) -> float:
     return failure_to_refute_line(line, above, below, finding.failure)
 
 
-def _read_line(finding: Finding) -> Line:
+def _read_line(finding: StoredFinding) -> SupportLine:
     slope, shift = _two_numbers(_get(finding.details, "line"), "line")
     fixed = _get(finding.details, "fixed")
     if fixed not in ("slope", "shift"):
         _cannot_check(f"a line with a fixed {fixed!r:.40} is not known")
     _require(slope > 0.0 and shift >= 0.0, f"a line of slope {slope} from {shift}")
-    return Line(
+    return SupportLine(
         slope=slope,
         shift=shift,
         slope_is_fixed=fixed == "slope",
@@ -1143,7 +1161,7 @@ def _read_line(finding: Finding) -> Line:
     )
 
 
-def _has_binomial_variance(finding: Finding) -> bool:
+def _has_binomial_variance(finding: StoredFinding) -> bool:
     """Which order of the counts the finding was made with; files of earlier versions do not say."""
     variance = finding.details.get("variance")
     if variance not in (None, "binomial"):
@@ -1151,7 +1169,9 @@ def _has_binomial_variance(finding: Finding) -> bool:
     return variance == "binomial"
 
 
-def _failure_of_two_limits(finding: Finding, above: Counts, below: Counts, share: float) -> float:
+def _failure_of_two_limits(
+    finding: StoredFinding, above: HitCounts, below: HitCounts, share: float
+) -> float:
     """The least failure probability at which two Clopper–Pearson limits prove the bound.
 
     Args:
@@ -1199,7 +1219,7 @@ def _failure_of_two_limits(finding: Finding, above: Counts, below: Counts, share
     return best
 
 
-def check_point_of_curve(claim: Claim, type_one: float, type_two: float) -> None:
+def check_point_of_curve(claim: StatedClaim, type_one: float, type_two: float) -> None:
     """Proves that a further point of a claimed trade-off function fits the points in the file."""
     assert claim.curve is not None
     least = claim.curve.at(type_one)
@@ -1218,14 +1238,14 @@ def check_point_of_curve(claim: Claim, type_one: float, type_two: float) -> None
 class BandEvent:
     """One of the nested events of a band, with its limits."""
 
-    above: Counts
-    below: Counts
+    above: HitCounts
+    below: HitCounts
     share: float
     p_lower: float
     q_upper: float
 
 
-def prove_by_band(finding: Finding) -> Proof:
+def prove_by_band(finding: StoredFinding) -> Proof:
     """Proves that a band's limits hold, its events are nested and its witness gives the bound."""
     _require(
         _truth(finding.details, "flipped") == finding.flipped,
@@ -1263,7 +1283,7 @@ def _standardized_difference(event: BandEvent) -> float:
     return (p - q) / math.sqrt(p_variance + q_variance)
 
 
-def _event_refutes(event: BandEvent, claim: Claim, failure: float) -> bool:
+def _event_refutes(event: BandEvent, claim: StatedClaim, failure: float) -> bool:
     """Whether one event's limits, at this failure probability, exceed what the claim allows."""
     spent = failure * (1.0 + _COARSENESS)
     p = lower_limit(event.above, spent * event.share)
@@ -1271,7 +1291,7 @@ def _event_refutes(event: BandEvent, claim: Claim, failure: float) -> bool:
     return p > q and claim.least_value(p, q) > claim.value * (1.0 - 1e-9)
 
 
-def _read_band(finding: Finding) -> list[BandEvent]:
+def _read_band(finding: StoredFinding) -> list[BandEvent]:
     left_hits = _wholes(_get(finding.details, "left_hits"), "left_hits")
     right_hits = _wholes(_get(finding.details, "right_hits"), "right_hits")
     shares = _numbers(_get(finding.details, "left_shares"), "left_shares")
@@ -1281,8 +1301,8 @@ def _read_band(finding: Finding) -> list[BandEvent]:
     _require(len(sizes) == 1 and len(left_hits) > 0, "the columns of the band differ in length")
     events = []
     for number in range(len(left_hits)):
-        left = Counts(left_hits[number], finding.left.trials)
-        right = Counts(right_hits[number], finding.right.trials)
+        left = HitCounts(left_hits[number], finding.left.trials)
+        right = HitCounts(right_hits[number], finding.right.trials)
         event = BandEvent(
             above=right if finding.flipped else left,
             below=left if finding.flipped else right,
@@ -1320,7 +1340,7 @@ def check_band_limits(events: Sequence[BandEvent], failure: float) -> None:
         )
 
 
-def _event_of_witness(finding: Finding, events: Sequence[BandEvent]) -> BandEvent:
+def _event_of_witness(finding: StoredFinding, events: Sequence[BandEvent]) -> BandEvent:
     assert finding.witness is not None
     p_lower = _number(finding.witness, "p_lower")
     q_upper = _number(finding.witness, "q_upper")
@@ -1331,7 +1351,7 @@ def _event_of_witness(finding: Finding, events: Sequence[BandEvent]) -> BandEven
     raise DoesNotHold("the witness is none of the band's events")
 
 
-def check_band_is_not_understated(finding: Finding, events: Sequence[BandEvent]) -> None:
+def check_band_is_not_understated(finding: StoredFinding, events: Sequence[BandEvent]) -> None:
     """Proves that no event of the band gives a larger bound than the one that is stated."""
     if finding.claim.notion == "tradeoff":
         return  # of a function the file holds too few points to say
@@ -1373,16 +1393,16 @@ class Bet:
     flipped: bool
     p: float
     q: float
-    left: Counts
-    right: Counts
+    left: HitCounts
+    right: HitCounts
 
     @property
-    def above(self) -> Counts:
+    def above(self) -> HitCounts:
         """The counts where the event should be likelier."""
         return self.right if self.flipped else self.left
 
     @property
-    def below(self) -> Counts:
+    def below(self) -> HitCounts:
         """The counts where it should be less likely."""
         return self.left if self.flipped else self.right
 
@@ -1403,7 +1423,7 @@ def _read_bet(data: Any) -> Bet:
     )
 
 
-def prove_by_bets(finding: Finding, document: Any) -> Proof:
+def prove_by_bets(finding: StoredFinding, document: Any) -> Proof:
     """Proves that the bets were fair, and that they won against every value up to the bound."""
     if "batches" not in finding.details:
         _cannot_check("there were too many bets to be stored")
@@ -1453,7 +1473,9 @@ def check_bets_are_fair(bets: Sequence[Bet]) -> list[Batch]:
     return batches
 
 
-def check_every_draw_counts_once(finding: Finding, batches: Sequence[Batch], document: Any) -> None:
+def check_every_draw_counts_once(
+    finding: StoredFinding, batches: Sequence[Batch], document: Any
+) -> None:
     """Proves that pilot and batches together are all draws: none was bet on several times."""
     pilot = _whole(finding.details, "pilot")
     counted = pilot + sum(batch[0].left.trials for batch in batches)
@@ -1471,7 +1493,7 @@ def check_every_draw_counts_once(finding: Finding, batches: Sequence[Batch], doc
         )
 
 
-def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
+def check_witness_was_bet_on(finding: StoredFinding, batches: Sequence[Batch]) -> int:
     """Proves that the witness has the counts of the first event in the last batches, on its side.
 
     Returns:
@@ -1498,7 +1520,7 @@ def check_witness_was_bet_on(finding: Finding, batches: Sequence[Batch]) -> int:
     return n_batches
 
 
-def check_choices_of_events(finding: Finding, n_batches: int, n_of_witness: int) -> None:
+def check_choices_of_events(finding: StoredFinding, n_batches: int, n_of_witness: int) -> None:
     """Proves that the number of times that events were chosen fits the batches.
 
     It is the price of the witness's limits. Every choice but the last was bet on in some batch.
@@ -1510,7 +1532,7 @@ def check_choices_of_events(finding: Finding, n_batches: int, n_of_witness: int)
     _require(least <= choices <= most, f"{choices} choices of events in {n_batches} batches")
 
 
-def check_anytime_limits(finding: Finding) -> None:
+def check_anytime_limits(finding: StoredFinding) -> None:
     """Proves that the limits of a sequential witness are those of its counts.
 
     The events of the k-th choice may spend 6/(π·k)² of the failure probability, which sums to 1
@@ -1525,7 +1547,7 @@ def check_anytime_limits(finding: Finding) -> None:
     _check_anytime_limit(1.0 - q_upper, finding.below.of_complement(), failure)
 
 
-def _check_anytime_limit(limit: float, counts: Counts, failure: float) -> None:
+def _check_anytime_limit(limit: float, counts: HitCounts, failure: float) -> None:
     """The limit is where the Jeffreys mixture is 1/failure times as likely as the limit itself."""
     if counts.hits == 0:
         is_right = limit == 0.0
@@ -1544,7 +1566,7 @@ def _check_anytime_limit(limit: float, counts: Counts, failure: float) -> None:
     _require(is_right, f"a limit of {limit} from {counts.hits} hits in {counts.trials} draws")
 
 
-def check_why_it_stopped(finding: Finding, document: Any) -> None:
+def check_why_it_stopped(finding: StoredFinding, document: Any) -> None:
     """Proves that the audit stopped at a refutation exactly if its bound refutes the claim."""
     stopped = _get(finding.details, "stopped")
     _require(stopped in ("refuted", "samples", "seconds"), f"an audit stopped by {stopped!r:.40}")
@@ -1573,7 +1595,7 @@ class Rung:
     lines: list[BoundingLine]
 
 
-def _ladder_of(claim: Claim) -> list[Rung]:
+def _ladder_of(claim: StatedClaim) -> list[Rung]:
     """The values that a sequential audit bets against: a fixed grid, one just above the claim."""
     if claim.notion not in (*_NOTIONS_OF_LINES, "gaussian"):
         _cannot_check(f"bets against {claim.notion} claims are not recomputed here")
@@ -1591,12 +1613,12 @@ def _ladder_of(claim: Claim) -> list[Rung]:
     return [Rung(value, _bounding_lines(claim, value)) for value in values]
 
 
-def _just_above(claim: Claim) -> float:
+def _just_above(claim: StatedClaim) -> float:
     """The value that an audit bets against in order to refute the claim itself."""
     return claim.value * (1.0 + 1e-9) + 1e-12
 
 
-def _bounding_lines(claim: Claim, value: float) -> list[BoundingLine]:
+def _bounding_lines(claim: StatedClaim, value: float) -> list[BoundingLine]:
     if claim.notion != "gaussian":
         line = claim.line_at(value)
         mirrored = BoundingLine(slope=1.0 / line.slope, shift=1.0 - (1.0 - line.shift) / line.slope)
@@ -1626,7 +1648,9 @@ class BestWealth:
         return self._known[rung.value]
 
 
-def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]) -> Proof:
+def _prove_on_ladder(
+    finding: StoredFinding, batches: Sequence[Batch], ladder: Sequence[Rung]
+) -> Proof:
     """The bound must be the last value up to which the bets against every value won."""
     best = BestWealth(batches)
     up_to_bound = [rung for rung in ladder if rung.value <= finding.bound * (1.0 + 1e-12)]
@@ -1649,7 +1673,7 @@ def _prove_on_ladder(finding: Finding, batches: Sequence[Batch], ladder: Sequenc
 
 
 def check_next_bets_lost(
-    finding: Finding, best: BestWealth, ladder: Sequence[Rung], n_won: int
+    finding: StoredFinding, best: BestWealth, ladder: Sequence[Rung], n_won: int
 ) -> None:
     """Proves that the bound is not understated: the bets did not win against the next value."""
     log_won = -math.log(finding.failure) + _SAME
@@ -1760,7 +1784,7 @@ def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
 
 
 def check_curve_over_time(
-    finding: Finding, batches: Sequence[Batch], ladder: Sequence[Rung]
+    finding: StoredFinding, batches: Sequence[Batch], ladder: Sequence[Rung]
 ) -> None:
     """Proves that the stored wealth against the claim and the bounds over time match the bets."""
     drawn = _whole(finding.details, "pilot")
@@ -1773,10 +1797,10 @@ def check_curve_over_time(
     for point in _list(finding.details, "wealth"):
         n, wealth = _two_numbers(point, "wealth")
         _require(n in log_wealth_at, f"no batch ended after {n} draws")
-        recomputed = min(log_wealth_at[int(n)], 700.0)
+        recomputed = min(log_wealth_at[int(n)], _LARGEST_LOG_WEALTH)
         stored = math.log(wealth) if wealth > 0.0 else -math.inf
         is_right = abs(stored - recomputed) <= 1e-4 * (1.0 + abs(recomputed))
-        is_right = is_right or (recomputed < -700.0 and wealth < 1e-300)
+        is_right = is_right or (recomputed < -_LARGEST_LOG_WEALTH and wealth < _NO_WEALTH)
         _require(is_right, f"a wealth of {wealth} after {n} draws")
     previous = 0.0
     for point in _list(finding.details, "bound_over_time"):
@@ -1831,15 +1855,15 @@ class ScoreBet:
         for score, count in zip(self.scores, self.below, strict=True):
             loss = 1.0 - self.stake * ratio * math.expm1(divergence + self.order * score)
             # No output may lose more than everything, whether it was drawn or not.
-            if loss < -1e-12 or (count and loss <= 0.0):
+            if loss < -_ROUNDING_OF_TERMS or (count and loss <= 0.0):
                 return 1.0
             if count:
                 terms.append(count * math.log(loss))
-        rounding = 1e-12 * (1.0 + math.fsum(abs(term) for term in terms))
+        rounding = _ROUNDING_OF_TERMS * (1.0 + math.fsum(abs(term) for term in terms))
         return math.exp(-max(math.fsum(terms) - rounding, 0.0))
 
 
-def prove_by_score(finding: Finding) -> Proof:
+def prove_by_score(finding: StoredFinding) -> Proof:
     """Proves that the bet on a score won against the divergence that the bound stands for."""
     bet = _read_score_bet(finding)
     check_cells_fit_witness(finding, bet)
@@ -1860,7 +1884,7 @@ def prove_by_score(finding: Finding) -> Proof:
     return Proof(failure=needed, refutes_claim_at=refutes_claim_at)
 
 
-def _read_score_bet(finding: Finding) -> ScoreBet:
+def _read_score_bet(finding: StoredFinding) -> ScoreBet:
     assert finding.witness is not None
     cells = _get(finding.details, "cells")
     left = _wholes(_get(cells, "left"), "cells")
@@ -1874,7 +1898,7 @@ def _read_score_bet(finding: Finding) -> ScoreBet:
     )
 
 
-def check_cells_fit_witness(finding: Finding, bet: ScoreBet) -> None:
+def check_cells_fit_witness(finding: StoredFinding, bet: ScoreBet) -> None:
     """Proves that each cell has a score, and that the counts add up to those of the witness."""
     assert finding.witness is not None
     event = _get(finding.witness, "event")
@@ -1883,13 +1907,13 @@ def check_cells_fit_witness(finding: Finding, bet: ScoreBet) -> None:
     _require(fits, "the counts of the cells do not fit the score")
     favoured = _chosen_cells(event)
     _require(favoured <= set(range(len(bet.scores))), "the score favours cells that do not exist")
-    above = Counts(hits=sum(bet.above[cell] for cell in favoured), trials=sum(bet.above))
-    below = Counts(hits=sum(bet.below[cell] for cell in favoured), trials=sum(bet.below))
+    above = HitCounts(hits=sum(bet.above[cell] for cell in favoured), trials=sum(bet.above))
+    below = HitCounts(hits=sum(bet.below[cell] for cell in favoured), trials=sum(bet.below))
     fits = above == finding.above and below == finding.below
     _require(fits, "the counts of the cells do not fit the witness")
 
 
-def check_divergence_gives_bound(finding: Finding, order: float, divergence: float) -> None:
+def check_divergence_gives_bound(finding: StoredFinding, order: float, divergence: float) -> None:
     """Proves that a divergence of this order gives the bound, in the claim's own parameter."""
     claim = finding.claim
     _require(order > 1.0, f"a divergence of order {order}")
@@ -1897,11 +1921,11 @@ def check_divergence_gives_bound(finding: Finding, order: float, divergence: flo
         claim.order is None or claim.order == order, f"a claim about another order than {order}"
     )
     implied = _divergence_of(finding, finding.bound, order)
-    is_same = _are_same(implied, divergence) or implied + divergence < 1e-9
+    is_same = _are_same(implied, divergence) or implied + divergence < _NO_DIVERGENCE
     _require(is_same, f"the divergence {divergence} of order {order} does not give the bound")
 
 
-def _divergence_of(finding: Finding, value: float, order: float) -> float:
+def _divergence_of(finding: StoredFinding, value: float, order: float) -> float:
     """The greatest divergence of this order that a claim of this value allows."""
     notion = finding.claim.notion
     if notion == "renyi":
@@ -1936,33 +1960,33 @@ def _greatest_divergence(epsilon: float, order: float) -> float:
 
 
 @dataclass(frozen=True)
-class Sides:
+class BothSides:
     """A number for each input."""
 
     left: int
     right: int
 
 
-def _samples_used(document: Any) -> Sides:
+def _samples_used(document: Any) -> BothSides:
     values = _wholes(_get(document, "samples_used"), "samples_used")
     if len(values) != 2:
         _cannot_check("samples_used should be two counts")
-    return Sides(left=values[0], right=values[1])
+    return BothSides(left=values[0], right=values[1])
 
 
-def _lost_draws(document: Any) -> Sides:
+def _lost_draws(document: Any) -> BothSides:
     """Draws that were begun, lost in an interruption and drawn again."""
-    return _read_sides(_get(document, "settings"), "redrawn") or Sides(left=0, right=0)
+    return _read_sides(_get(document, "settings"), "redrawn") or BothSides(left=0, right=0)
 
 
-def _read_sides(settings: Any, name: str) -> Sides | None:
+def _read_sides(settings: Any, name: str) -> BothSides | None:
     """A fact about both inputs; None if the settings do not hold it."""
     if name not in settings:
         return None
     values = _wholes(settings[name], name)
     if len(values) != 2:
         _cannot_check(f"{name} should be two counts")
-    return Sides(left=values[0], right=values[1])
+    return BothSides(left=values[0], right=values[1])
 
 
 def check_version(document: Any) -> None:
@@ -1998,7 +2022,7 @@ def check_confidence(document: Any) -> None:
     )
 
 
-def check_verdict(document: Any, first: Finding) -> None:
+def check_verdict(document: Any, first: StoredFinding) -> None:
     """Proves that the verdict follows from claim, bound, guarantee and the health of the draws.
 
     Untrusted draws and bounds without a guarantee decide nothing, not even about an event that
@@ -2022,7 +2046,43 @@ def check_verdict(document: Any, first: Finding) -> None:
         _require(verdict == expected, f"the verdict is {verdict!r:.40}, and should be {expected!r}")
 
 
-def check_detectable(document: Any, first: Finding) -> None:
+# How constant answers may have been tested: what leaves a verdict, and what leaves none.
+_TESTED_BY = ("fresh generators", "a new process per run", "a fresh process")
+_NOT_TOLD_APART = ("changed in a fresh process", "untested")
+
+
+def check_constant_answers(document: Any) -> None:
+    """Proves that constant answers decide only what they can.
+
+    An answer that never changes is a leak without noise, or noise that is drawn once and kept. It
+    refutes if a test has told them apart, or if the caller said that there is no noise.
+    """
+    settings = document["settings"]
+    test = settings.get("constant_test")
+    reports = [report for report in _list(document, "health") if _get(report, "name") == "constant"]
+    is_told_apart = test in _TESTED_BY
+    _require(
+        test is None or is_told_apart or test in _NOT_TOLD_APART,
+        f"constant answers were tested by {test!r:.40}, which is no test",
+    )
+    if test == "fresh generators":
+        _require(
+            settings.get("seeded_mechanism") is True,
+            "constant answers were tested with generators that the mechanism does not take",
+        )
+    is_untrusted = any(_truth(report, "untrusted") for report in reports)
+    _require(
+        is_untrusted == (test in _NOT_TOLD_APART),
+        f"constant answers were tested ({test!r:.40}), and the remark on them says otherwise",
+    )
+    if reports and document["verdict"] == "refuted":
+        _require(
+            is_told_apart or settings.get("constant") == "leak",
+            "it is refuted by constant answers, which nothing has told from noise that is kept",
+        )
+
+
+def check_detectable(document: Any, first: StoredFinding) -> None:
     """Proves that the least detectable value is one that an audit with this verdict can state.
 
     It is estimated by rehearsals, which are not repeated here. But no leak is refuted that the
@@ -2044,7 +2104,7 @@ def check_detectable(document: Any, first: Finding) -> None:
     _require(least >= claimed * (1.0 - _SAME), f"a claim of {claimed} cannot be refuted at {least}")
 
 
-def check_draws(document: Any, findings: Sequence[Finding]) -> None:
+def check_draws(document: Any, findings: Sequence[StoredFinding]) -> None:
     """Proves that no more was counted than drawn, and no more drawn than asked for.
 
     A search may draw more: its trials have draws of their own.
@@ -2070,7 +2130,7 @@ def check_draws(document: Any, findings: Sequence[Finding]) -> None:
 # The budget: what all findings together may get wrong
 
 
-def check_known_methods(findings: Iterable[Finding]) -> None:
+def check_known_methods(findings: Iterable[StoredFinding]) -> None:
     """Leaves the findings of methods that are not known here unchecked."""
     for finding in findings:
         if finding.method not in _KNOWN_METHODS:
@@ -2087,7 +2147,7 @@ _KNOWN_METHODS = (
 )
 
 
-def check_budget(document: Any, findings: Sequence[Finding]) -> None:
+def check_budget(document: Any, findings: Sequence[StoredFinding]) -> None:
     """Proves that all findings together err with at most the failure probability of the result.
 
     What follows from the first finding along the Gaussian curve costs nothing.
@@ -2105,7 +2165,9 @@ def check_budget(document: Any, findings: Sequence[Finding]) -> None:
         check_one_certificate(certified, failure, has_bits)
 
 
-def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits: bool) -> None:
+def check_one_certificate(
+    certified: Sequence[StoredFinding], failure: float, has_bits: bool
+) -> None:
     """Proves that a result without a search has one finding, and one about bits if requested."""
     expected = 2 if has_bits else 1
     _require(
@@ -2125,7 +2187,7 @@ def check_one_certificate(certified: Sequence[Finding], failure: float, has_bits
 
 
 def check_ledger(
-    first: Finding, certified: Sequence[Finding], failure: float, has_bits: bool
+    first: StoredFinding, certified: Sequence[StoredFinding], failure: float, has_bits: bool
 ) -> None:
     """Proves that every certificate of a search was paid for, and all of them from one budget.
 
@@ -2150,7 +2212,7 @@ def check_ledger(
         prices.remove(min(fitting))
 
 
-def _costs_of_certificates(certified: Sequence[Finding], has_bits: bool) -> list[float]:
+def _costs_of_certificates(certified: Sequence[StoredFinding], has_bits: bool) -> list[float]:
     """Error probabilities of the certificates; the first includes the one about its bits."""
     costs = [finding.failure for finding in certified]
     if has_bits:
@@ -2169,7 +2231,7 @@ def _is_price_of(cost: float, price: float, has_bits: bool) -> bool:
     return _are_same(cost, price, _SAME)
 
 
-def check_search_decided(document: Any, certified: Sequence[Finding], has_bits: bool) -> None:
+def check_search_decided(document: Any, certified: Sequence[StoredFinding], has_bits: bool) -> None:
     """Proves that the finding that decides is the one that should.
 
     A search ends with the first certificate that refutes its claim. So no other finding does, and
@@ -2193,7 +2255,7 @@ def check_search_decided(document: Any, certified: Sequence[Finding], has_bits: 
             )
 
 
-def check_gaussian_findings(first: Finding, implied: Sequence[Finding]) -> None:
+def check_gaussian_findings(first: StoredFinding, implied: Sequence[StoredFinding]) -> None:
     """Proves that an ε stated along the Gaussian curve is the one that belongs to the bound on μ.
 
     There is one exactly if the claim was made as an ε at some δ.
@@ -2231,10 +2293,10 @@ def _check_on_gaussian_curve(mu: float, epsilon: float, delta: float) -> None:
 # The p-value
 
 
-def check_p_value(document: Any, first: Finding) -> None:
+def check_p_value(document: Any, first: StoredFinding) -> None:
     """Proves that the p-value agrees with the verdict.
 
-    It is at most 1 − confidence exactly if the claim is refuted. Measurements and results that
+    The claim is refuted exactly when it is at most 1 − confidence. Measurements and results that
     cannot be trusted have none.
     """
     value = document.get("p_value")
@@ -2258,7 +2320,7 @@ _LEAST_P_VALUE = 1e-20
 _CAREFUL_P_VALUE = 2.0
 
 
-def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None:
+def check_p_value_of_counts(document: Any, first: StoredFinding, proof: Proof) -> None:
     """Proves that the counts refute the claim at the p-value, and not far below it.
 
     A search pays several certificates from one failure probability: the p-value of the result is
@@ -2284,7 +2346,7 @@ def check_p_value_of_counts(document: Any, first: Finding, proof: Proof) -> None
         )
 
 
-def check_not_understated(document: Any, first: Finding, proof: Proof) -> None:
+def check_not_understated(document: Any, first: StoredFinding, proof: Proof) -> None:
     """Proves that a claim that is said not to be refuted is not clearly refuted by the counts."""
     if document["verdict"] == "not refuted":
         _require(
@@ -2345,7 +2407,7 @@ def _read_rows(entry: Any, name: str) -> list[Rows]:
     return ranges
 
 
-def check_recorded_rows(document: Any, first: Finding) -> None:
+def check_recorded_rows(document: Any, first: StoredFinding) -> None:
     """Proves that as many recorded rows certified as were counted, and that none chose the event.
 
     Early stops and searches choose again on what has proved something before; of them only the
@@ -2377,7 +2439,7 @@ def check_recorded_rows(document: Any, first: Finding) -> None:
 # What weakens the reading, as the settings state it
 
 
-def weakening_facts(document: Any) -> list[str]:
+def weakening_facts(document: Any) -> list[str]:  # noqa: C901  # one question after the other
     """What the reader of a result should know before believing it, one phrase each."""
     settings = document["settings"]
     facts = []
@@ -2385,6 +2447,8 @@ def weakening_facts(document: Any) -> list[str]:
     if suppressed:
         word = "check" if len(suppressed) == 1 else "checks"
         facts.append(f"with the {_listed(suppressed)} {word} switched off")
+    if settings.get("constant") == "leak":
+        facts.append("constant answers were taken for a leak without noise")
     failed = _read_sides(settings, "failed")
     if failed is not None:
         facts.append(f"{_on_both_sides(failed, 'run', 'runs')} failed and counted as outcomes")
@@ -2402,6 +2466,8 @@ def weakening_facts(document: Any) -> list[str]:
     columns = _names(settings, "columns")
     if columns:
         facts.append(f"only the columns {_listed(columns)} were looked at")
+    if settings.get("answer"):
+        facts.append(f"only {settings['answer']!r:.60} of the service's answers was looked at")
     if settings.get("representation") == "bits":
         facts.append("only the bits of floating-point numbers were looked at")
     if settings.get("features"):
@@ -2447,7 +2513,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def _on_both_sides(counts: Sides, one: str, many: str) -> str:
+def _on_both_sides(counts: BothSides, one: str, many: str) -> str:
     word = one if counts.left == 1 else many
     return f"{counts.left} {word} on the left and {counts.right} on the right"
 
@@ -2477,12 +2543,12 @@ class LastCells:
         if self._proved is None or any(rows.first <= row < rows.behind for rows in self._proved):
             self.cells.append(cell)
 
-    def counts(self, chosen: set[int]) -> Counts:
+    def counts(self, chosen: set[int]) -> HitCounts:
         """How often the event happened."""
-        return Counts(hits=sum(cell in chosen for cell in self.cells), trials=len(self.cells))
+        return HitCounts(hits=sum(cell in chosen for cell in self.cells), trials=len(self.cells))
 
 
-def recount(document: Any, finding: Finding, path: Path) -> str:
+def recount(document: Any, finding: StoredFinding, path: Path) -> str:
     """Proves that the witness's event happened as often as stated in the draws that proved it.
 
     Those are the rows which the result says proved, or all rows if it does not say; of them the
@@ -2492,7 +2558,7 @@ def recount(document: Any, finding: Finding, path: Path) -> str:
         _cannot_check("there is no event to count again")
     event = _get(finding.witness, "event")
     pair = _get(finding.witness, "pair")
-    cell_of = _cell_finder(_get(event, "partition"))
+    cell_of = _after_reading(event, _cell_finder(_get(event, "partition")))
     chosen = _chosen_cells(event)
     last_left = LastCells(finding.left.trials, _used_rows(document, "left"))
     last_right = LastCells(finding.right.trials, _used_rows(document, "right"))
@@ -2589,7 +2655,7 @@ def _chosen_cells(event: Any) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Group:
+class BetGroup:
     """The cells of outputs with the same repeated values: one cell, or the intervals of a line."""
 
     first_cell: int
@@ -2607,18 +2673,44 @@ class Shape:
     """
 
     codes: list[dict[Any, int]]
-    groups: dict[tuple[int, ...], Group]
+    groups: dict[tuple[int, ...], BetGroup]
     rest: int
 
 
-def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
-    """Finds the cell of an output: by shape, then by repeated values, then by place on a line."""
+def _after_reading(
+    event: Any, cell_of: Callable[[str, Sequence[Any]], int]
+) -> Callable[[str, Sequence[Any]], int]:
+    """Finds the cell of an output as it was recorded, if the event leaves out some columns."""
+    readings = {}
+    for reading in event.get("reading") or ():
+        if reading["columns"]:
+            _cannot_check("the event looks inside of texts, which are not read again here")
+        readings[reading["shape"]] = frozenset(reading["left_out"])
+    # The name of a shape without these columns begins with its name before, as JSON.
+    name_after = {}
+    for block in event["partition"]:
+        name = block["shape"]
+        if name.startswith("read["):
+            name_after[json.loads(name.removeprefix("read"))[0]] = name
+
+    def cell_of_recorded(name: str, values: Sequence[Any]) -> int:
+        left_out = readings.get(name)
+        if left_out is None:
+            return cell_of(name, values)
+        kept = [value for place, value in enumerate(values) if place not in left_out]
+        return cell_of(name_after.get(name, "read[]"), kept)
+
+    return cell_of_recorded
+
+
+def _read_shapes(partition: Any) -> tuple[dict[str, Shape], int]:
+    """The shapes of a partition by their names, and the cell of outputs of any other shape."""
     shapes: dict[str, Shape] = {}
     n_cells = 0
     for block in partition:
         groups = {}
         for data in block["groups"]:
-            groups[tuple(data["signature"])] = Group(first_cell=n_cells, data=data)
+            groups[tuple(data["signature"])] = BetGroup(first_cell=n_cells, data=data)
             # On a line: one interval more than there are edges, and a cell for NaN.
             n_cells += len(data["edges"]) + 2 if "edges" in data else 1
         codes = []
@@ -2627,7 +2719,12 @@ def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
             codes.append({value: code for code, value in enumerate(values)})
         shapes[block["shape"]] = Shape(codes=codes, groups=groups, rest=n_cells)
         n_cells += 1
-    outside = n_cells
+    return shapes, n_cells
+
+
+def _cell_finder(partition: Any) -> Callable[[str, Sequence[Any]], int]:
+    """Finds the cell of an output: by shape, then by repeated values, then by place on a line."""
+    shapes, outside = _read_shapes(partition)
     looks_at_features = any("featured{" in name for name in shapes)
 
     def cell_of(name: str, values: Sequence[Any]) -> int:
@@ -2665,6 +2762,9 @@ def _interval(edges: Sequence[Any], value: float) -> int:
 def _score(score: Any, values: Sequence[Any]) -> float:
     """The additive score of an output, summed in the order in which the audit sums it."""
     kind = score.get("kind", "additive")
+    if kind == "sum":
+        parts = zip(score["weights"], score["parts"], strict=True)
+        return math.fsum(weight * _score(part, values) for weight, part in parts)
     if kind != "additive":
         _cannot_check(f"scores of the kind {kind!r:.40} are not evaluated here")
     total = 0.0
@@ -2746,6 +2846,7 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
 
     # Does the verdict follow from the bound?
     check_verdict(document, first)
+    check_constant_answers(document)
     check_detectable(document, first)
     check_p_value(document, first)
 

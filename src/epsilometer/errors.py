@@ -8,9 +8,11 @@ Exception
     ├── EngineError             workers died again and again, or there are none
     ├── MissingExtraError       an optional package is not installed (also an ImportError)
     ├── BudgetError             a bug in Epsilometer: too much failure probability was spent
-    └── PrivacyViolation        raised by `AuditResult.raise_if_refuted` (also an AssertionError)
+    ├── PrivacyViolation        raised by `AuditResult.raise_if_refuted` (also an AssertionError)
+    └── BlindAudit              raised by `raise_if_refuted(fail_blind=True)` (likewise)
 Warning
 └── EpsilometerWarning          something a user should know, but that does not change the answer
+    └── BlindAuditWarning       an audit of a test could not have refuted anything
 ```
 """
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:  # the result is only carried, never inspected
 
 __all__ = [
     "HIDDEN",
+    "BlindAudit",
+    "BlindAuditWarning",
     "BudgetError",
     "EngineError",
     "EpsilometerError",
@@ -45,6 +49,7 @@ __all__ = [
     "blamed",
     "did_you_mean",
     "discreet",
+    "install_command",
     "is_secret",
     "meant_or_known",
     "public",
@@ -52,7 +57,7 @@ __all__ = [
     "public_arguments",
     "safe_repr",
     "secrets_of",
-    "shown",
+    "short_repr",
     "without",
 ]
 
@@ -96,6 +101,9 @@ class InputError(EpsilometerError, ValueError):
 class MissingExtraError(EpsilometerError, ImportError):
     """An optional package is needed; the text names the command that installs it.
 
+    Attributes:
+        extra: the extra of this project that brings the package.
+
     Example:
         >>> print(em.MissingExtraError("pyarrow", "parquet", "reading draws.parquet"))
         reading draws.parquet needs the package pyarrow, which is not installed; ...
@@ -103,7 +111,8 @@ class MissingExtraError(EpsilometerError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         missing = f"{purpose} needs the package {package}, which is not installed"
-        super().__init__(f"{missing}; install it with: pip install 'epsilometer[{extra}]'")
+        super().__init__(f"{missing}; install it with: {install_command(extra, package)}")
+        self.extra = extra
 
 
 class EngineError(EpsilometerError):
@@ -135,6 +144,23 @@ class PrivacyViolation(EpsilometerError, AssertionError):
         self.result = result
 
 
+class BlindAudit(EpsilometerError, AssertionError):
+    """An audit could not have refuted anything. `result.blind` says why.
+
+    Example:
+        >>> try:
+        ...     result = em.audit(em.zoo.laplace(), claim="eps=9", samples=100, seed=0)
+        ...     result.raise_if_refuted(fail_blind=True)
+        ... except em.BlindAudit as blind:
+        ...     print(blind.result.verdict)
+        not refuted
+    """
+
+    def __init__(self, message: str, result: "AuditResult") -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class EpsilometerWarning(UserWarning):
     """Something the user should know that does not change the answer.
 
@@ -144,18 +170,47 @@ class EpsilometerWarning(UserWarning):
     """
 
 
+class BlindAuditWarning(EpsilometerWarning):
+    """An audit of a test could not have refuted anything, so that its success says nothing.
+
+    Example:
+        >>> issubclass(em.BlindAuditWarning, em.EpsilometerWarning)
+        True
+    """
+
+
+# What pip must be given for an extra, where that is more than the name of one package.
+_REQUIREMENTS_OF_EXTRA = {
+    "neural": "jax optax",
+    "ray": "'ray[client]'",
+    "diffprivlib": "diffprivlib 'scikit-learn<1.9'",
+}
+
+
+def install_command(extra: str, package: str) -> str:
+    """Returns the command that installs an extra, by the names of its packages.
+
+    `pip install epsilometer[extra]` would ask an index for this project, which is on none yet.
+
+    Args:
+        extra: its name in pyproject.toml.
+        package: what it consists of, where that is one package.
+    """
+    return f"pip install {_REQUIREMENTS_OF_EXTRA.get(extra, package)}"
+
+
 # The greatest number of characters of a dataset or of a text in a message.
-_MAX_SHOWN_LENGTH = 120
+_MAX_REPR_LENGTH = 120
 # The greatest number of characters of a foreign error in a message of `blamed`.
 _MAX_ERROR_LENGTH = 200
 
 
-def shown(value: object) -> str:
+def short_repr(value: object) -> str:
     """Returns a short text for a value, whatever its `__repr__` does."""
     text = safe_repr(value)
-    if len(text) <= _MAX_SHOWN_LENGTH:
+    if len(text) <= _MAX_REPR_LENGTH:
         return text
-    return text[: _MAX_SHOWN_LENGTH - 1] + "…"
+    return text[: _MAX_REPR_LENGTH - 1] + "…"
 
 
 def safe_repr(value: object) -> str:

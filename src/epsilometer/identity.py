@@ -32,7 +32,7 @@ class CodeIdentity:
     def of(cls, mechanism: Any) -> "CodeIdentity":
         """The identity of a mechanism's code as it is now."""
         try:
-            code_digest = str(mechanism.digest())
+            code_digest = str(mechanism.identity_digest())
         except Exception:  # an open connection has no content; the audit is none the worse for it
             code_digest = ""
         file = _source_file(mechanism)
@@ -84,7 +84,7 @@ def _commit(path: Path, changed: int) -> dict[str, Any]:
 
     git = ["git", "-C", str(path.parent)]
     try:
-        told = [
+        answers = [
             subprocess.run(
                 [*git, *words], capture_output=True, text=True, timeout=2.0, check=True
             ).stdout.strip()
@@ -93,11 +93,11 @@ def _commit(path: Path, changed: int) -> dict[str, Any]:
                 ["status", "--porcelain", "--", str(path)],
             )
         ]
-        top, commit = told[0].splitlines()
+        top, commit = answers[0].splitlines()
         return {
             "file": str(path.resolve().relative_to(Path(top).resolve())),
             "commit": commit,
-            "dirty": bool(told[1]),
+            "dirty": bool(answers[1]),
         }
     except (OSError, subprocess.SubprocessError, ValueError):
         return {"file": path.name}

@@ -60,6 +60,8 @@ _USER_OPTION_NAMES = ("-u", "--user", "--proxy-user")
 _CREDENTIAL = re.compile(
     r"\b(?P<name>bearer\s+|basic\s+)(?=[\w.~+/-]*[0-9=_])[\w.~+/-]{6,}=*", re.IGNORECASE
 )
+# Stand for the dataset in the arguments of a program, which is no secret of the configuration.
+_PLACES = ("{dataset}", "{file}", "{stdin}")
 # A shorter value is not searched for: it would be found in words that have nothing to do with it.
 _MIN_SECRET_LENGTH = 4
 
@@ -109,23 +111,29 @@ def public_arguments(argv: Iterable[object]) -> list[str]:
 
 
 def secrets_of(
-    url: str = "", named: Mapping[str, str] | None = None, argv: Sequence[str] = ()
+    url: str = "",
+    named: Mapping[str, str] | None = None,
+    argv: Sequence[str] = (),
+    values: Iterable[str] = (),
 ) -> frozenset[str]:
     """Returns all configured secrets, in the forms in which they may come back.
 
     Args:
         url: an address.
-        named: values by name: headers, variables of the environment.
+        named: values by name, of which some are secrets: variables of the environment.
         argv: the arguments of a program.
+        values: secrets whatever their names: those of headers.
     """
-    values = list(_secrets_in_address(url))
+    secrets = list(_secrets_in_address(url))
+    for value in values:
+        secrets.extend(_parts_of_credential(value))
     for name, value in (named or {}).items():
         if is_secret(name):
-            values.extend(_parts_of_credential(value))
+            secrets.extend(_parts_of_credential(value))
     for argument in _redacted_arguments(argv):
-        values.extend(argument.secrets)
+        secrets.extend(argument.secrets)
     forms: set[str] = set()
-    for value in values:
+    for value in secrets:
         forms.add(value)
         forms.add(unquote(value))
         forms.add(repr(value)[1:-1])
@@ -234,7 +242,7 @@ def _redacted_argument(previous: str, argument: str) -> _RedactedArgument:
         previous: the argument before it, which may be an option that names it; empty for the first.
         argument: the argument.
     """
-    if "{dataset}" in argument:
+    if any(place in argument for place in _PLACES):
         return _RedactedArgument(shown=argument)
 
     is_previous_an_option = previous.startswith("-") and "=" not in previous

@@ -2,21 +2,22 @@
 
 import json
 import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import Claim
 from epsilometer.claims import from_dict as claim_from_dict
-from epsilometer.errors import InputError, PrivacyViolation
+from epsilometer.errors import BlindAudit, InputError, PrivacyViolation
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import pair_from_dict, pair_to_dict
 from epsilometer.outputs import Event
 from epsilometer.outputs.events import LogRatio, witness_from_dict
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 
 if TYPE_CHECKING:  # slow to import, and only needed to draw
     from matplotlib.figure import Figure
@@ -72,6 +73,7 @@ class Witness:
         cls,
         pair: Pair,
         event: Event | LogRatio,
+        *,
         flipped: bool,
         left: Counts,
         right: Counts,
@@ -221,19 +223,26 @@ class OnRequest:
 
     Args:
         detectable: see `AuditResult.detectable`; simulates some dozens of audits.
+        detectable_mass: see `AuditResult.detectable_mass`; learns some dozens of times.
         p_value: see `AuditResult.p_value`; recomputes the certificate a few times.
         identity: see `AuditResult.identity`; asks git about the file of the mechanism.
+
+    Attributes:
+        seconds: how long the values took that were read so far.
     """
 
     def __init__(
         self,
         *,
         detectable: float | Callable[[], float | None] | None = None,
+        detectable_mass: float | Callable[[], float | None] | None = None,
         p_value: float | Callable[[], float | None] | None = None,
         identity: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
+        self.seconds = 0.0
         self._values: dict[str, Any] = {
             "detectable": detectable,
+            "detectable_mass": detectable_mass,
             "p_value": p_value,
             "identity": {} if identity is None else identity,
         }
@@ -242,18 +251,33 @@ class OnRequest:
         """The value of that name, computed now if it was not before."""
         value = self._values[name]
         if callable(value):
+            began = time.perf_counter()
             value = value()
             self._values[name] = value
+            self.seconds += time.perf_counter() - began
         return value
 
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # in typing from Python 3.13 on
+
+    VerdictT = TypeVarWithDefault(
+        "VerdictT", bound=Verdict | None, default=Verdict | None, covariant=True
+    )
+else:
+    VerdictT = TypeVar("VerdictT")
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AuditResult:
+class AuditResult(Generic[VerdictT]):
     """The answer of `audit`, `measure`, `compare` and `replay`.
 
     A result is data: printing its `repr`, comparing, copying and pickling compute nothing.
-    `detectable`, `p_value` and `identity` are computed when they are first read; `str(result)`,
-    `to_dict`, `to_json` and `save_*` read them.
+    `detectable`, `detectable_mass`, `p_value` and `identity` are computed when they are first read;
+    `str(result)`, `to_dict`, `to_json` and `save_*` read them.
+
+    For type checkers `audit` returns an `AuditResult[Verdict]` and `measure` an
+    `AuditResult[None]`; `AuditResult` alone is either.
 
     Attributes:
         verdict: None when nothing was claimed.
@@ -266,6 +290,8 @@ class AuditResult:
         environment: versions and machine.
         seconds: how long it took.
         date: when it ended, in UTC.
+        blind: why this audit could not have refuted anything, as one sentence; None if it could,
+            for a refuted claim, and for a measurement. Read it before "not refuted".
         on_request: the values that are computed when they are first read.
 
     Example:
@@ -274,7 +300,7 @@ class AuditResult:
         (True, True, True)
     """
 
-    verdict: Verdict | None
+    verdict: VerdictT
     claim: Claim
     confidence: float
     findings: tuple[Finding, ...]
@@ -284,7 +310,13 @@ class AuditResult:
     environment: Mapping[str, Any]
     seconds: float
     date: str = ""
+    blind: str | None = None
     on_request: OnRequest = field(default_factory=OnRequest)
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long it took, with what was computed on request so far."""
+        return self.seconds + self.on_request.seconds
 
     @property
     def lower_bound(self) -> float:
@@ -297,8 +329,12 @@ class AuditResult:
         return self.findings[0].guarantee
 
     @property
-    def witness(self) -> Witness | None:
-        """The counterexample of the deciding finding."""
+    def witness(self) -> Witness | Any:
+        """The counterexample of the deciding finding.
+
+        None for methods that bound a divergence without naming an event. `Any` in its type stands
+        for that None: who chose the method knows, and `result.witness.event` needs no check.
+        """
         return self.findings[0].witness
 
     @property
@@ -310,11 +346,24 @@ class AuditResult:
     def detectable(self) -> float | None:
         """The smallest true value that this audit would have refuted with at least 90 % power.
 
-        Of an audit that did not refute: on its pair, for leaks of a kind that such outputs can
-        have. Infinite when the run could hardly have refuted anything, None when unknown. Reading
-        it for the first time takes a second or more: some dozens of audits are simulated.
+        Of an audit that did not refute: on its pair, for leaks that are spread over the usual
+        outputs; see `detectable_mass` for rare ones. Infinite when the run could hardly have
+        refuted anything, None when unknown. Reading it for the first time takes a second or more:
+        some dozens of audits are simulated.
         """
         value: float | None = self.on_request.read("detectable")
+        return value
+
+    @property
+    def detectable_mass(self) -> float | None:
+        """The smallest probability of an output that only one input gives, seen with 90 % power.
+
+        Of an audit that did not refute: such an output (a new key, a value that never came before)
+        refutes the claim if it comes often enough, and stays unseen if it is rarer than this.
+        Infinite when it would not even be seen if it came always, None when unknown. Reading it for
+        the first time takes a second or more.
+        """
+        value: float | None = self.on_request.read("detectable_mass")
         return value
 
     @property
@@ -361,13 +410,21 @@ class AuditResult:
             "or call result.raise_if_refuted() in a test"
         )
 
-    def raise_if_refuted(self) -> "AuditResult":
+    def raise_if_refuted(self, *, fail_blind: bool = False) -> Self:
         """Raises `PrivacyViolation` with the counterexample when the claim is refuted.
 
-        Returns itself otherwise.
+        Args:
+            fail_blind: also raises `BlindAudit` when the audit could not have refuted anything.
+
+        Returns:
+            Itself otherwise.
         """
+        if not isinstance(fail_blind, bool):
+            raise InputError(f"fail_blind={fail_blind!r} must be True or False")
         if self.is_refuted:
             raise PrivacyViolation(str(self), self)
+        if fail_blind and self.blind is not None:
+            raise BlindAudit(str(self), self)
         return self
 
     def __str__(self) -> str:
@@ -413,21 +470,21 @@ class AuditResult:
         """
         from epsilometer.report.html import render_html
 
-        return write_whole(path, render_html(self))
+        return write_atomically(path, render_html(self))
 
     def save_json(self, path: str | Path) -> Path:
         """Writes the result as JSON and returns its path.
 
         `from_json` reads it, `epsilometer verify` checks it.
         """
-        return write_whole(path, self.to_json() + "\n")
+        return write_atomically(path, self.to_json() + "\n")
 
     def to_test(self) -> str:
         """The counterexample as a file for pytest.
 
         It fails until the mechanism keeps its claim on this pair.
         """
-        from epsilometer.report.ci import render_test
+        from epsilometer.report.regression_tests import render_test
 
         return render_test(self)
 
@@ -437,11 +494,13 @@ class AuditResult:
         return {
             "schema_version": SCHEMA_VERSION,
             "verdict": stored["verdict"],
+            "blind": self.blind,
             "claim": stored["claim"],
             "lower_bound": self.lower_bound,
             "confidence": self.confidence,
             "guarantee": self.guarantee,
             "detectable": self.detectable,
+            "detectable_mass": self.detectable_mass,
             "witness": None if self.witness is None else self.witness.to_dict(),
             "findings": stored["findings"],
             "samples_used": stored["samples_used"],
@@ -467,6 +526,7 @@ class AuditResult:
             "environment": dict(self.environment),
             "seconds": self.seconds,
             "date": self.date,
+            "blind": self.blind,
         }
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -489,7 +549,7 @@ class AuditResult:
             if not data["findings"] or not isinstance(data["findings"], list):
                 raise ValueError("it has no findings")
             left_used, right_used = data["samples_used"]
-            return cls(
+            return AuditResult(
                 verdict=Verdict(data["verdict"]) if data["verdict"] else None,
                 claim=claim_from_dict(data["claim"]),
                 confidence=float(data["confidence"]),
@@ -500,8 +560,10 @@ class AuditResult:
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
                 date=str(data.get("date", "")),
+                blind=_optional_text(data.get("blind")),
                 on_request=OnRequest(
                     detectable=_optional_float(data["detectable"]),
+                    detectable_mass=_optional_float(data.get("detectable_mass")),
                     p_value=_optional_float(data.get("p_value")),
                     identity=dict(data.get("identity", {})),
                 ),
@@ -523,6 +585,10 @@ class AuditResult:
             return cls.from_dict(json.loads(text))
         except json.JSONDecodeError as error:
             raise InputError(f"this is not JSON: {error}") from error
+
+
+def _optional_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _optional_float(value: Any) -> float | None:

@@ -46,7 +46,7 @@ SEEDS = {"seed", "random_state", "rng", "entropy"}
 ALLOWED = {
     "epsilometer/auditing/config.py: seed=None": "means fresh entropy, which the result records",
     "epsilometer/auditing/metadata.py: seed=None": "a fact that is not known yet; nothing is drawn from it",
-    "epsilometer/auditing/planning.py: default_rng()": "a few draws that are timed and thrown away",
+    "epsilometer/mechanisms/timing.py: default_rng()": "a few draws that are timed and thrown away",
     "epsilometer/cli/demo.py: seed=_SEED": "the demonstration shows every reader the same numbers",
     "epsilometer/cli/reproduce.py: seed=0": "figures of the papers, which come out the same for every reader",
     "epsilometer/engine/repetition_checks.py: default_rng(0)": (
@@ -58,6 +58,8 @@ ALLOWED = {
     "epsilometer/inputs/finders/search.py: seed=0": "which pairs are tried, documented; draws have the audit's seed",
     "epsilometer/inputs/finders/rounds.py: seed=0": "which pairs are tried, documented; draws have the audit's seed",
     "epsilometer/inputs/finders/plain.py: seed=0": "a list of patterns is tried in its order, and nothing is drawn",
+    "epsilometer/zoo/training.py: default_rng(0)": "the records of an example, which are inputs and not draws",
+    "epsilometer/zoo/training.py: default_rng(_REUSED_SEED)": "the bug that the entry `seed_reused` shows",
     "epsilometer/mechanisms/libraries.py: SystemRandom()": "diffprivlib's own noise, restored in a worker",
 }
 # Conformance suites for authors of plug-ins: tests must be repeatable, and audit nothing of a user's.

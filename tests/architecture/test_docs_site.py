@@ -5,9 +5,13 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+import epsilometer as em
+import epsilometer.testing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,6 +92,37 @@ def test_nothing_is_loaded_from_elsewhere(site):
             if re.match(r"(https?:)?//", each)
         ]
         assert outside == [], page
+
+
+def is_module(name):
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its parent is a module, and it is a class
+        return False
+
+
+@pytest.mark.parametrize("page", ["index", "claims", "mechanisms", "inputs", "results"])
+def test_the_reference_of_users_has_public_names_only(site, page):
+    text = (site / "reference" / "api" / f"{page}.html").read_text(encoding="utf-8")
+    parts = [title.rsplit(".", 1) for title in re.findall(r'<h\d id="(epsilometer[\w.]*)"', text)]
+    shown = {name for parent, name in parts if is_module(parent)}
+    places = [em, em.domains, em.finders, em.methods, em.zoo, em.testing]
+    public = {name for place in places for name in place.__all__}
+    # Classes that users meet as arguments or attributes, but make by other means.
+    met = {"HealthReport", "Mechanism", "ZooEntry", "Coordinate", "check_relation", "Interval"}
+    met |= {"ApproxDeltaDP", "Claim", "Event"}
+    assert shown - public - met == set()
+    assert len(shown) > 5
+
+
+def test_the_search_works_when_the_site_is_opened_as_a_file(site):
+    """A browser reads no JSON and starts no worker from a file: both are scripts of the site."""
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    script = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert json.loads(script.removeprefix("var __index = ")) == index
+    loaded = Loaded((site / "index.html").read_text(encoding="utf-8")).addresses
+    assert "javascripts/iframe-worker.js" in loaded
+    assert (site / "javascripts" / "iframe-worker.js").is_file()
 
 
 def test_the_reference_has_the_public_names(site):

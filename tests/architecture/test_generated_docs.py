@@ -22,13 +22,13 @@ def generate():
 def pages_with_places():
     return [
         page
-        for page in sorted(DOCS.rglob("*.md"))
+        for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
         if "<!-- generated:" in page.read_text(encoding="utf-8")
     ]
 
 
 @pytest.mark.parametrize(
-    "page", pages_with_places(), ids=lambda page: page.relative_to(DOCS).as_posix()
+    "page", pages_with_places(), ids=lambda page: page.relative_to(ROOT).as_posix()
 )
 def test_pages_are_up_to_date(generate, page):
     """If this fails: make figures."""
@@ -42,7 +42,23 @@ def test_every_place_is_closed_and_every_text_is_used(generate):
     assert set(re.findall(r"<!-- generated: ([\w/-]+) -->", text)) == set(generate.MADE)
 
 
-@pytest.mark.parametrize("name", ["svt5", "confidence"])
+def test_the_picture_of_the_readme_is_what_the_demo_prints(generate):
+    """If this fails: make figures."""
+    picture = generate._picture()
+    assert picture.PICTURE.read_text(encoding="utf-8") == picture.draw()
+
+
+def test_the_picture_shows_the_figures_of_the_readme(generate):
+    """The sentence below the picture and the picture are of the same audits."""
+    stored = json.loads(generate.FIGURES.read_text(encoding="utf-8"))["demo"]
+    drawn = generate._picture().PICTURE.read_text(encoding="utf-8").replace("&#160;", " ")
+    for bound in stored["lower_bound"]:
+        assert f"ε is at least {generate.figure_down(bound)}" in drawn
+    noticed = generate.figure_up(stored["detectable"], 3)
+    assert re.search(rf"{re.escape(noticed)} or more", drawn)
+
+
+@pytest.mark.parametrize("name", ["demo", "svt5", "confidence"])
 def test_quick_figures_are_what_is_measured_now(generate, name):
     """If this fails: make figures ARGS="--measure svt5 confidence", and look at what changed them."""
     stored = json.loads(generate.FIGURES.read_text(encoding="utf-8"))[name]

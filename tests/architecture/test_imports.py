@@ -95,7 +95,11 @@ AT_WORK = sorted(
 
 
 # Work that we have packed ourselves, in the worker that runs it, and its answer: a worker runs our code anyway.
-TRAVELLING = {PACKAGE / "engine" / "task_serialization.py", PACKAGE / "engine" / "local_worker.py"}
+TRAVELLING = {
+    PACKAGE / "engine" / "task_serialization.py",
+    PACKAGE / "engine" / "local_worker.py",
+    PACKAGE / "engine" / "fresh_process.py",
+}
 
 
 @pytest.mark.parametrize("path", AT_WORK, ids=lambda path: path.relative_to(PACKAGE).as_posix())

@@ -50,6 +50,43 @@ def test_name_is_public(name):
     assert getattr(em, name) is not None
 
 
+# What stands at the top, by kind; whatever else is public lives in one of the modules.
+TOP = {
+    "verbs": {"audit", "measure", "profile", "compare", "replay", "verify", "plan"},
+    "scores": {"ScoreAudit", "ScoreStream", "from_scores", "from_one_run", "one_run"},
+    "claims": {*CLAIMS},
+    "factories": {
+        *("from_batch", "from_callable", "from_command", "from_http", "from_opendp"),
+        *("from_recording", "fitted", "repeated"),
+    },
+    "inputs": {"Pair", "around"},
+    "progress": {"ProgressBar"},
+    "results": {"AuditResult", "Finding", "OneRunAudit", "Profile", "Verdict", "Witness"},
+    "errors": {*ERRORS, "BlindAudit", "EngineError"},
+    "warnings": {"BlindAuditWarning", "EpsilometerWarning"},
+    "modules": {"domains", "finders", "methods", "models", "zoo", "sequential"},
+    "papers": {"local", "ldp", "renyi", "auditorium"},
+}
+
+
+def test_nothing_else_is_at_the_top():
+    assert set(em.__all__) == set().union(*TOP.values())
+    assert {name for name in dir(em) if not name.startswith("__")} == set(em.__all__)
+
+
+def test_the_planner_of_audits_and_that_of_estimates_are_two():
+    assert list(inspect.signature(em.plan).parameters)[:2] == ["claim", "truth"]
+    assert "precision" in inspect.signature(em.ldp.plan).parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("adit", "audit"), ("PurDP", "PureDP"), ("mmd", "auditorium.mmd")]
+)
+def test_a_misspelt_name_is_told_what_was_meant(name, meant):
+    with pytest.raises(AttributeError, match=meant):
+        getattr(em, name)
+
+
 def test_every_exported_name_exists_once():
     assert len(em.__all__) == len(set(em.__all__))
     assert [name for name in em.__all__ if not hasattr(em, name)] == []

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The first can be interrupted. The second cannot: it never comes back to the interpreter.
 TESTS = """
 import ctypes, threading, pytest
-import epsilometer.engine.chunks  # which sets up tests: on a busy machine, to load it takes longer than the limit
+import epsilometer.engine.seeds  # which sets up tests: on a busy machine, to load it takes longer than the limit
 
 @pytest.mark.time_limit(2)
 def test_waits_for_ever():

@@ -38,6 +38,20 @@ class TestCategory(DomainConformance):
         return request.param
 
 
+class TestSphere(DomainConformance):
+    @pytest.fixture(
+        params=[
+            domains.Sphere(3),
+            domains.Sphere(1, radius=2.0),
+            domains.Records(domains.Sphere(4), size=(1, 3)),
+            domains.Records(domains.Sphere(2), size=2, container="numpy"),
+        ],
+        ids=repr,
+    )
+    def domain(self, request):
+        return request.param
+
+
 class TestVector(DomainConformance):
     @pytest.fixture(
         params=[

@@ -49,6 +49,7 @@ RECORDS = domains.Records(domains.Number(0, 1), size=(0, 3))
 PEOPLE = domains.Table(
     {"uid": domains.Integer(1, 2), "x": domains.Optional(domains.Text(2))}, user="uid"
 )
+ROWS = domains.Table(PEOPLE.columns)
 
 
 class TestSearch(FinderConformance):
@@ -56,7 +57,7 @@ class TestSearch(FinderConformance):
         params=[
             (RECORDS, "add-remove", True),
             (PEOPLE, "user", False),
-            (PEOPLE, "substitute-column", True),
+            (ROWS, "substitute-column", True),
             (domains.Queries(3, whole=True), "l1", False),
             (domains.Matrix((0, 3), 2, labels=[0, 1]), "replace", True),
             (domains.Boolean(), "replace", True),

@@ -134,7 +134,7 @@ def test_half_of_the_noise_is_refuted_with_the_claim_of_the_pair_that_was_found(
     assert result.claim == em.PureDP(apart)
     assert apart < result.lower_bound <= 2.0 * apart
     assert em.AuditResult.from_json(result.to_json()).claim == result.claim
-    assert f"{apart:.3g}" in str(result)
+    assert f"ε = {apart:.6g}" in str(result)
 
 
 def test_a_list_of_pairs_at_different_distances():

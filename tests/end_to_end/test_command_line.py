@@ -109,7 +109,9 @@ def test_a_search_for_inputs(run, tmp_path):
 
 def test_a_correct_mechanism_is_not_refuted(run):
     done = run("audit", "zoo:laplace", "--epsilon", 1, "--seed", 0)
-    assert (done.returncode, done.stderr) == (0, "")
+    # A busy machine may need so long for the power that the command says what it is doing.
+    said = [line for line in done.stderr.splitlines() if "working out what" not in line]
+    assert (done.returncode, said) == (0, [])
     assert "would have been refuted with 90% power" in " ".join(done.stdout.split())
 
 

@@ -344,10 +344,11 @@ class TestFaults:
         again = em.audit(mechanism, (0.0, 1.0), em.PureDP(0.5), **settings, checkpoint=checkpoint)
         assert what_counts(again) == what_counts(here)
         proving = 2000 - 600  # 30 % of an audit of this size learn
-        assert calls.count(1.0) == proving - 3 * 64
+        three_blocks = 1 + 1 + 2  # blocks of slow functions grow from one call on
+        assert calls.count(1.0) == proving - three_blocks
         assert calls.count(0.0) in (
-            proving - 3 * 64,
-            proving - 4 * 64,
+            proving - three_blocks,
+            proving - three_blocks - 4,
         )  # who begins a block is chance
 
     def test_a_failing_mechanism_is_not_tried_again(self, engine, tmp_path):

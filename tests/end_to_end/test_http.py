@@ -46,6 +46,15 @@ class Service(BaseHTTPRequestHandler):
     def way_single(self, request, turn):
         self.answer(self.draw(request)[0])
 
+    def way_cached(self, request, turn):
+        """Noise that is drawn once per input, and kept."""
+        with self.server.lock:
+            value = float(request["dataset"])
+            answers = self.server.__dict__.setdefault("answers", {})
+            if value not in answers:
+                answers[value] = value + float(self.server.rng.laplace())
+            self.answer(answers[value])
+
     def way_wrapped(self, request, turn):
         self.answer({"output": self.draw(request)[0]})
 
@@ -243,17 +252,17 @@ def test_one_request_per_output(server, url):
         ("no-list", 1, r"must answer with a list of 3 outputs, not \{'count': 3.0"),
         ("garbage", 1, r"is not JSON: '\{oops'"),
         ("bytes", 1, r"not text in UTF-8: b'\\xff\\xfe'"),
-        ("endless", 1, r"more than 1000000 bytes, beginning with b'\[1,1,"),
-        ("cut-off", 1, r"995 bytes less than announced, after b'\[1, 2'; this is not tried again"),
+        ("endless", 1, r"more than 1000000 bytes, beginning with '\[1,1,"),
+        ("cut-off", 1, r"995 bytes less than announced, after '\[1, 2'; this is not tried again"),
         ("silent", 1, "no whole answer within timeout=0.7 s"),
         ("dripping", 1, "no whole answer within timeout=0.7 s"),
-        ("wrong", 1, "answered with status 400: b'no such dataset'"),
+        ("wrong", 1, "answered with status 400: 'no such dataset'"),
         ("moved", 1, r"status 307 to http://elsewhere\.example/"),
-        ("crashing", 1, "answered with status 500: b'Traceback"),
+        ("crashing", 1, "answered with status 500: 'Traceback"),
         ("bad-gateway", 1, r'status 502.*not tried again.*on_error="outcome"'),
         ("gateway-timeout", 1, r'status 504.*not tried again.*on_error="outcome"'),
         ("unavailable", 1, r'status 503.*not tried again.*on_error="outcome"'),
-        ("down", 3, "did not answer in 3 tries; the last one: status 503: b'<h1>down</h1>'"),
+        ("down", 3, "did not answer in 3 tries; the last one: status 503: '<h1>down</h1>'"),
     ],
 )
 def test_services_that_misbehave_are_quoted_and_not_asked_again(
@@ -453,3 +462,24 @@ class TestLostAndRetried:
         outputs = source.sample(0.0, 2, np.random.default_rng(0))
         assert [block.shape for block in outputs] == [outputs.blocks[0].shape]
         assert "TimedOut" in str(outputs.blocks[0])
+
+
+class TestACachePerInput:
+    def test_it_is_inconclusive_until_the_caller_says_that_there_is_no_noise(self, url):
+        source = em.from_http(f"{url}/cached")
+        result = em.audit(source, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=200, seed=0)
+        assert result.verdict is em.Verdict.INCONCLUSIVE
+        (report,) = [report for report in result.health if report.name == "constant"]
+        assert "a service cannot be started afresh from here" in report.message
+        told = em.audit(
+            source, em.Pair(0.0, 1.0), em.PureDP(1.0), samples=200, seed=0, constant="leak"
+        )
+        assert told.is_refuted
+
+    def test_the_command_line(self, url, capsys):
+        asked = ["audit", f"{url}/cached", "--left", "0", "--right", "1", "--epsilon", "1"]
+        asked += ["--samples", "200"]
+        assert main(asked) == 3
+        assert "constant='leak'" in " ".join(capsys.readouterr().out.split())
+        assert main([*asked, "--constant", "leak"]) == 1
+        assert main([*asked, "--constant", "yes"]) == 2

@@ -1,6 +1,7 @@
 """Local worker processes, whatever happens to them: killed, stopped, forked, forgotten. No wait is without end."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import epsilometer as em
 from epsilometer.engine import local_pool, open_runner
 from epsilometer.engine.local_pool import LocalPool
+from epsilometer.engine.local_worker import Ticket, Worker, exchange
 from epsilometer.engine.pool_runner import PoolRunner
 from epsilometer.engine.task_serialization import Fault, open_answer, pack
 
@@ -452,3 +454,26 @@ def test_a_worker_that_dies_while_its_task_is_being_sent_loses_it(tmp_path, monk
     with closing(PoolRunner(LocalPool(1))) as runner:
         assert list(runner.map(work, [7])) == [7]
     assert work.lost == [7]
+
+
+FORK_AND_ANSWER = """
+(
+    (child := __import__("os").fork()) or __import__("time").sleep(600),
+    str(child).encode(),
+)[1]
+"""
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_what_an_idle_worker_has_forked_ends_with_the_program(attempt):
+    """Whichever of its threads notices first that the program is gone: both wait for that between two tasks."""
+    worker = Worker({})
+    ticket = Ticket(number=1, message=pickle.dumps((eval, FORK_AND_ANSWER)))
+    worker.give(ticket)
+    while ticket.answer is None:
+        assert not exchange([worker], seconds=1.0)
+    child = int(ticket.answer)
+    assert is_running(child)
+    worker.channel.close()  # as when the program is killed: nobody calls `worker.end`
+    worker.process.wait()
+    wait_until(lambda: not is_running(child))

@@ -18,7 +18,7 @@ TESTS = """
 
     def audit(epsilometer, **settings):
         settings = {"samples": 400, **settings}
-        return epsilometer.assert_private(em.from_batch(noisy), em.Pair(0, 1), em.PureDP(9.0), **settings).confidence
+        return epsilometer.assert_private(em.from_batch(noisy), em.Pair(0, 1), em.PureDP(2.0), **settings).confidence
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_default(epsilometer, number):

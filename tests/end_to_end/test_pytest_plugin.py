@@ -58,8 +58,9 @@ def loaded():
 
 
 @pytest.fixture
-def run(pytester, loaded):
-    """Runs pytest in this process, which has paid for loading everything."""
+def run(pytester, loaded, monkeypatch):
+    """Runs pytest in this process, which has paid for loading everything, in a wide terminal."""
+    monkeypatch.setenv("COLUMNS", "200")
     return pytester.runpytest_inprocess
 
 
@@ -89,6 +90,101 @@ def test_verdicts_become_outcomes(pytester, run_apart):
     )  # our own lines stay out of the traceback
 
 
+FAILING = """
+    import pytest
+    import epsilometer as em
+    from epsilometer.testing import Auditor
+
+    def dp_median(x, rng):
+        return x + rng.laplace(scale=0.4)
+
+    def raising(x, rng):
+        raise ValueError("no data")
+
+    def test_leaks(epsilometer: Auditor):
+        epsilometer.assert_private(dp_median, em.Pair(0, 1), em.PureDP(1.0), samples=2000)
+
+    def test_raises(epsilometer):
+        epsilometer.assert_private(raising, em.Pair(0, 1), em.PureDP(1.0), samples=2000)
+
+    def test_misspelt(epsilometer):
+        epsilometer.assert_private(dp_median, em.Pair(0, 1), em.PureDP(1.0), sampels=2000)
+"""
+
+
+def test_a_failure_begins_with_its_own_message(pytester, run):
+    pytester.makepyfile(FAILING)
+    lines = run("-k", "leaks").outlines
+    title = next(i for i, line in enumerate(lines) if re.fullmatch("_+ test_leaks _+", line))
+    message = lines[title + 1]
+    assert re.fullmatch(r"dp_median: ε ≥ \d\.\d+ > 1", message)
+    assert f"FAILED test_a_failure_begins_with_its_own_message.py::test_leaks - {message}" in lines
+    text = "\n".join(lines)
+    assert f"E       {message}\n" in text
+    assert "epsilometer = " not in text
+    assert "errors.PrivacyViolation" not in text
+
+
+@pytest.mark.parametrize("style", ["short", "long", "line", "native", "no"])
+def test_the_message_survives_every_style(pytester, run, style):
+    pytester.makepyfile(FAILING)
+    outcome = run("-k", "leaks", f"--tb={style}")
+    outcome.assert_outcomes(failed=1)
+    assert any(re.search(r"::test_leaks - dp_median: ε ≥", line) for line in outcome.outlines)
+
+
+def test_frames_of_the_engine_are_hidden(pytester, run):
+    pytester.makepyfile(FAILING)
+    text = run("-k", "raises or misspelt").stdout.str()
+    assert "src/epsilometer/" not in text
+    assert 'raise ValueError("no data")' in text
+    assert "::test_raises - raising raised ValueError" in text
+    assert "epsilometer = <epsilometer of test_raises>" in text
+    full = run("-k", "raises", "--full-trace").stdout.str()
+    assert "audit_with_config" in full
+
+
+def test_one_audit_for_a_module(pytester, run):
+    pytester.makepyfile(
+        """
+        import pytest
+        import epsilometer as em
+        from epsilometer.testing import Auditor
+
+        pytestmark = pytest.mark.epsilometer(samples=1000)
+
+        def noisy(x, rng):
+            return x + rng.laplace()
+
+        @pytest.fixture(scope="module")
+        def result(epsilometer_module: Auditor):
+            assert isinstance(epsilometer_module, Auditor)
+            return epsilometer_module.assert_private(noisy, em.Pair(0, 1), em.PureDP(3.0))
+
+        def test_first(result):
+            assert result.settings["samples"] == 1000
+
+        def test_second(result, epsilometer):
+            assert epsilometer.assert_private(noisy, em.Pair(0, 1), em.PureDP(3.0)) is not result
+
+        @pytest.fixture(scope="module")
+        def leak(epsilometer_module):
+            return epsilometer_module.assert_private(noisy, em.Pair(0, 9), em.PureDP(1.0))
+
+        def test_third(leak):
+            pass
+        """
+    )
+    outcome = run("-o", "epsilometer_family_confidence=0.95")
+    outcome.assert_outcomes(passed=2, errors=1)
+    rows = [line for line in outcome.outlines if "PureDP" in line and "::" in line]
+    assert [row.split()[0].partition("::")[2] for row in rows] == [
+        "test_first",
+        "test_second",
+        "test_third",
+    ]
+
+
 def test_the_summary_has_a_line_per_audit(pytester, run):
     pytester.makepyfile(TESTS)
     lines = run().outlines
@@ -98,10 +194,7 @@ def test_the_summary_has_a_line_per_audit(pytester, run):
     assert sum("::test_marked" in line for line in table) == 2
     assert any("::test_leaks" in line and " refuted" in line for line in table)
     # 2 tests at 1e-6, one audit at 1e-3, one at 1e-2
-    assert (
-        table[5]
-        == "4 audits; if all claims are true, at most 0.011 of them fail by chance, on average"
-    )
+    assert table[5] == "4 audits; the chance that any true claim fails in this run is at most 0.011"
 
 
 def test_the_summary_says_what_was_switched_off(pytester, run):
@@ -238,6 +331,41 @@ def test_draws_that_cannot_be_trusted_fail(pytester, run):
     assert "INCONCLUSIVE" in failure(outcome)
 
 
+def test_an_inconclusive_audit_fails_unless_that_is_allowed(pytester, run):
+    pytester.makepyfile(
+        """
+        import pytest
+        import epsilometer as em
+
+        def exact(x):
+            return float(x)
+
+        exact.__qualname__ = "nowhere"  # nothing could test it
+
+        def audited(epsilometer, **settings):
+            return epsilometer.assert_private(exact, em.Pair(0, 1), em.PureDP(1.0), samples=300, **settings)
+
+        def test_fails(epsilometer):
+            audited(epsilometer)
+
+        def test_allowed(epsilometer):
+            assert audited(epsilometer, allow_inconclusive=True).verdict is em.Verdict.INCONCLUSIVE
+
+        @pytest.mark.epsilometer(allow_inconclusive=True)
+        def test_marked(epsilometer):
+            audited(epsilometer)
+
+        def test_refuted_is_not_allowed(epsilometer):
+            audited(epsilometer, allow_inconclusive=True, constant="leak")
+        """
+    )
+    outcome = run()
+    outcome.assert_outcomes(passed=2, failed=2)
+    # What is inconclusive fails however true the claim is: only a refutation has a false alarm.
+    assert outcome.stdout.str().count("False alarm") == 1
+    assert "This failure says nothing about the claim" in outcome.stdout.str()
+
+
 def test_an_unseeded_mechanism_promises_no_repetition(pytester, run):
     pytester.makepyfile(
         """
@@ -305,3 +433,52 @@ def test_strategies_and_domains_drive_audits_and_leaks_become_tests(pytester):
     assert written == ["test_leak_domain.py", "test_leak_given.py"]
     outcomes(*written, scale=0.3).assert_outcomes(failed=2)
     outcomes("test_given.py", *written, scale=1.0).assert_outcomes(passed=4)
+
+
+BLIND = """
+    import pytest
+    import epsilometer as em
+
+    def noisy(dataset, n, rng):
+        return rng.laplace(dataset, 1.0, n)
+
+    def test_blind(epsilometer):
+        epsilometer.assert_private(em.from_batch(noisy), (0, 1), em.PureDP(9.0), samples=400)
+
+    def test_sharp(epsilometer):
+        epsilometer.assert_private(em.from_batch(noisy), (0, 1), em.PureDP(1.5), samples=2000)
+
+    @pytest.mark.epsilometer(fail_blind=True)
+    def test_marked(epsilometer):
+        epsilometer.assert_private(em.from_batch(noisy), (0, 1), em.PureDP(9.0), samples=400)
+
+    def test_given(epsilometer):
+        pair = (0, 1)
+        epsilometer.assert_private(
+            em.from_batch(noisy), pair, em.PureDP(9.0), samples=400, fail_blind=True
+        )
+"""
+
+
+def test_blind_audits_warn_or_fail(pytester, loaded):
+    pytester.makepyfile(test_audits=BLIND)
+    run = pytester.runpytest("-W", "default", "-k", "test_blind or test_sharp")
+    run.assert_outcomes(passed=2, warnings=1, deselected=2)
+    text = run.stdout.str()
+    assert "BlindAuditWarning: test_blind: NOT REFUTED, and could not have been: even an" in text
+    head = next(line for line in text.splitlines() if "false alarm ≤" in line)
+    assert "refutes from" in head
+    rows = {
+        line.split()[0].split("::")[-1]: line for line in text.splitlines() if "::test_" in line
+    }
+    assert " nothing " in rows["test_blind"]
+    assert re.search(r" (1\.[5-9]|[2-9])\S* +2000 ", rows["test_sharp"])
+    run = pytester.runpytest("-W", "default")
+    run.assert_outcomes(passed=2, failed=2, warnings=1)
+    assert "BlindAudit" in run.stdout.str()
+    assert re.search(
+        r"FAILED .*test_given - noisy: 400 draws cannot refute ε = 9", run.stdout.str()
+    )
+    pytester.makeini("[pytest]\nepsilometer_fail_blind = true\n")
+    run = pytester.runpytest("-W", "default", "-k", "test_blind or test_sharp")
+    run.assert_outcomes(passed=1, failed=1, deselected=2)

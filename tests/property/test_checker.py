@@ -44,6 +44,9 @@ FORGED = [
 ]
 # Forgeries of each kind, each of another result.
 PER_KIND = 2
+# A search whose result may have several certificates, and how many seeds of it are tried.
+SEVERAL = "search with a failed certificate"
+MORE_SEEDS = 40
 
 
 @functools.cache
@@ -69,6 +72,13 @@ def _forged(changes, kind):
             found.append((name, document))
         if len(found) == PER_KIND or (found and name in others):
             break
+    # A search may end at its first certificate; another seed of it has several.
+    seed = 0
+    while not found and seed < MORE_SEEDS:
+        document = forge(stored(KINDS[SEVERAL].make(seed=seed)), changes[kind], rng)
+        if document is not None:
+            found.append((SEVERAL, document))
+        seed += 1
     assert found, "this forgery applies to nothing"
     return found
 

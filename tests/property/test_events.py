@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from epsilometer.methods.events.learning import learn_partitions
+from epsilometer.methods.partitions import learn_partitions
 from epsilometer.outputs import Event, Outputs, concatenate, read_outputs
 from epsilometer.testing import HOSTILE_NUMBERS
 

@@ -18,7 +18,7 @@ from epsilometer.outputs import (
     Outputs,
     Partition,
 )
-from epsilometer.outputs.lines import LabelAtoms, NumberAtoms, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms, atoms_from_dict, atoms_to_dict
 from epsilometer.testing import HOSTILE_NUMBERS
 
 hostile = st.sampled_from(HOSTILE_NUMBERS)

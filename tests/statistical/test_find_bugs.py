@@ -26,7 +26,7 @@ def test_the_known_counterexample_shows_the_bug(bug):
 
 @pytest.mark.parametrize("name", ["rounded_count", "second_moments"])
 def test_it_does_not_refute_the_right_twin(name):
-    """Of all other twins, `tests/unit/experiments/test_find.py` shows it without chance."""
+    """Of all other twins, `tests/unit/experiments/searching/test_searching.py` shows it without chance."""
     bug, confidence = BUGS[name], 1 - _FALSE_ALARM
     twin = em.audit(
         bug.mechanism(right=True),

@@ -6,7 +6,7 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.settings import training_size
 from epsilometer.bounds import Counts, two_bounds_value
-from epsilometer.bounds.ratio import epsilon_test
+from epsilometer.bounds.two_counts import epsilon_test
 from epsilometer.testing import assert_rare
 
 CONFIDENCE = 0.9
@@ -14,10 +14,12 @@ CONFIDENCE = 0.9
 
 @pytest.mark.parametrize("part", [1, 200])
 @pytest.mark.parametrize("epsilon", [0.2, 0.52])
+@pytest.mark.paper("B6", "equal")
+@pytest.mark.paper("B12", "corrected")
 def test_pure_estimates_are_within_the_precision(epsilon, part, rarely):
     """At the planned n as promised; at a 200th of it practice still holds."""
     entry = em.zoo.truncated_laplace(epsilon)
-    planned = em.plan(mechanism=entry, precision=0.5, confidence=CONFIDENCE).samples
+    planned = em.ldp.plan(mechanism=entry, precision=0.5, confidence=CONFIDENCE).samples
     n = None if part == 1 else planned // part
 
     def misses(seed):
@@ -27,6 +29,8 @@ def test_pure_estimates_are_within_the_precision(epsilon, part, rarely):
     rarely(misses, 1 - CONFIDENCE, 0.3)
 
 
+@pytest.mark.paper("B15", "equal")
+@pytest.mark.paper("B17", "corrected")
 def test_renyi_estimates_are_within_the_precision(rarely):
     entry = em.zoo.truncated_laplace(0.2)
     truth = entry.truth(em.RenyiDP, order=2.0)
@@ -39,6 +43,7 @@ def test_renyi_estimates_are_within_the_precision(rarely):
     rarely(misses, 1 - CONFIDENCE, 0.35)
 
 
+@pytest.mark.paper("B10", "equal")
 def test_the_overall_level_is_within_the_precision(rarely):
     entry = em.zoo.truncated_gaussian(0.2)
 
@@ -60,11 +65,12 @@ def test_the_overall_level_is_within_the_precision(rarely):
 )
 def test_planned_audits_have_their_power(claim, truth, event_probability, rarely, rng):
     """The certificate itself, on counts of the planned event; the plan may be off by 5 %."""
-    plan = em.plan(claim=claim, truth=truth, event_probability=event_probability)
+    plan = em.plan(claim, truth=truth, event_probability=event_probability)
     n = plan.samples - training_size(plan.samples)
 
     def is_refuted(_):
-        left, right = (Counts(int(rng.binomial(n, chance)), n) for chance in plan.event)
+        chances = (plan.event_probability, plan.other_probability)
+        left, right = (Counts(int(rng.binomial(n, chance)), n) for chance in chances)
         return refutes(claim, left, right)
 
     rarely(lambda run: not is_refuted(run), 1 - plan.power + 0.05, 1 - plan.power + 0.2)
@@ -81,7 +87,7 @@ def refutes(claim, left, right):
 
 def test_a_planned_audit_refutes(rarely):
     """The whole audit, which has to find its event: Laplace noise of level 1.5 that claims 1."""
-    samples = 2 * em.plan(claim=em.PureDP(1.0), truth=1.5).samples
+    samples = 2 * em.plan(em.PureDP(1.0), truth=1.5).samples
     entry, claim = em.zoo.laplace(1.5), em.PureDP(1.0)
     rarely(
         lambda seed: not em.audit(entry, claim=claim, samples=samples, seed=seed).is_refuted,

@@ -20,6 +20,7 @@ MISSES = 0.08
     ],
     ids=lambda value: getattr(value, "name", str(value)),
 )
+@pytest.mark.paper("A18", "equal")
 def test_the_bound_rarely_exceeds_the_truth(entry, region, rarely):
     truth, settings = entry.truth(em.PureDP), {"n": 4000, "N": 10_000, "region": region}
     rarely(
@@ -78,6 +79,7 @@ def test_vectors(dimension):
     assert np.mean([each.lower_bound for each in found]) < 1.5
 
 
+@pytest.mark.paper("A37", "equal")
 def test_data_centric_level_of_report_noisy_max():
     """0.743 exactly, about half of the global 1.5."""
     neighbours = [[1] * ones + [0] * (6 - ones) for ones in range(7)]

@@ -42,6 +42,7 @@ FALSE_ALARM = 1e-9 / len(FAILURES)
 
 
 @pytest.mark.parametrize(("epsilon", "n", "p"), BOUNDARY)
+@pytest.mark.paper("C17", "equal")
 def test_the_published_hockey_stick_certificate_keeps_its_rate(epsilon, n, p, rng):
     q = p * math.exp(-epsilon)
     refuted = dict.fromkeys(FAILURES, 0)

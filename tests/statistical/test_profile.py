@@ -3,7 +3,7 @@
 import numpy as np
 
 import epsilometer as em
-from epsilometer.bounds.bands import band_from_scores
+from epsilometer.bounds.rank_test import RankTest
 from epsilometer.methods import Task
 from epsilometer.methods.profile import ProfileMethod
 from epsilometer.outputs import read_outputs
@@ -32,9 +32,8 @@ def test_the_band_rarely_misses_anywhere(rarely, rng):
 
 def test_the_band_of_scores_rarely_misses_anywhere(rarely, rng):
     def misses(_):
-        return exceeds(
-            band_from_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 200), 0.05), em.GaussianDP(1.0)
-        )
+        test = RankTest.of_scores(np.sort(rng.normal(1, 1, 300)), np.sort(rng.normal(0, 1, 200)))
+        return exceeds(test.band(0.05), em.GaussianDP(1.0))
 
     rarely(misses, 0.05, 0.16)
 
@@ -48,7 +47,7 @@ def test_the_band_of_tied_scores_rarely_misses(rarely, rng):
 
     def misses(_):
         left, right = (rng.binomial(11, chance, 200).astype(float) for chance in (0.6, 0.4))
-        band = band_from_scores(left, right, 0.05)
+        band = RankTest.of_scores(np.sort(left), np.sort(right)).band(0.05)
         power = np.interp(band.q_upper, q[::-1], p[::-1])
         return np.any(np.array(band.p_lower) > power + 1e-12)
 

@@ -60,9 +60,11 @@ def test_a_correct_descent_is_rarely_refuted(rarely):
     rarely(lambda seed: em.audit(entry, samples=4000, seed=seed).is_refuted, 0.05, 0.5)
 
 
+@pytest.mark.paper("D2", "equal")
+@pytest.mark.paper("D11", "equal")
 def test_floored_bounds_cover_when_the_floor_is_high_enough(rarely, rng):
     entry = em.zoo.shuffled_responses(1.5, output="counts")
-    law = entry.pair_law
+    law = entry.distributions
     truth = float(np.log((law.left**2 / law.right).sum()))
     sample = entry.mechanism.function
 

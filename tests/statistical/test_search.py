@@ -67,10 +67,10 @@ def test_a_rare_leak_is_found_within_sixty_trials(rarely):
 
 
 def test_weak_leaks_are_certified_when_a_rehearsal_succeeds():
-    """Noise that is 4 % too small: the prediction alone is too careful to certify it in most of the trials."""
+    """Noise that is 6 % too small: the prediction alone is too careful to certify it in some of the trials."""
 
     def noisy_sum(dataset, n, rng):
-        return rng.laplace(float(np.sum(dataset)), 0.96, n)
+        return rng.laplace(float(np.sum(dataset)), 0.94, n)
 
     def certifies(seed):
         finder = em.finders.Random(em.domains.Vector(2), trials=60, samples=5000, seed=seed)

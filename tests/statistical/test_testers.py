@@ -77,6 +77,7 @@ def test_bounds_are_rarely_above_the_truth(case, rarely):
 
 
 @pytest.mark.parametrize("certificate", ["exact", "published"])
+@pytest.mark.paper("C28", "equal")
 def test_equal_laws_have_no_discrepancy(certificate, rarely, rng):
     """There a discrepancy of 0 is the truth, and nothing is to spare."""
     options = em.auditorium.mmd.Options(certificate=certificate)

@@ -3,6 +3,7 @@
 import pytest
 
 from epsilometer.auditing.power import Rehearsal
+from epsilometer.auditing.rare_outputs import RareOutputs
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +15,4 @@ def quick_rehearsals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """
     if request.node.get_closest_marker("rehearses") is None:
         monkeypatch.setattr(Rehearsal, "_detectable", lambda self: self.task.claim.value + 1.0)
+        monkeypatch.setattr(RareOutputs, "_detectable_mass", lambda self: 0.01)

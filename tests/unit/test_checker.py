@@ -17,8 +17,8 @@ import epsilometer as em
 from epsilometer import checker
 from epsilometer.bounds import Counts, refuted_line, two_bounds_value
 from epsilometer.bounds.betting import anytime_lower, place_bets
-from epsilometer.bounds.ratio import delta_lower, delta_test, epsilon_lower, epsilon_test
 from epsilometer.bounds.supremum import NullLine, evenly_spread, region_probability
+from epsilometer.bounds.two_counts import delta_lower, delta_test, epsilon_lower, epsilon_test
 from epsilometer.claims import from_dict
 from epsilometer.methods.events import line_as_data
 from epsilometer.methods.sequential import ladder_of
@@ -146,7 +146,7 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
     region = [
         (a, b) for a in range(n + 1) for b in range(m + 1) if _score_ratio(a, b, z) >= score - 1e-9
     ]
-    below = checker.Counts(y, m)
+    below = checker.HitCounts(y, m)
     ends = checker.lower_limit(below, failure / 100), checker.upper_limit(below, failure / 100)
     grow = Fraction(math.exp(epsilon))
     found = []
@@ -158,8 +158,8 @@ def test_the_p_value_of_the_ratio_test_is_a_supremum(x, n, y, m):
             for size, share in ((n, left), (m, right))
         ]
         found.append(float(sum(masses[0][a] * masses[1][b] for a, b in region)))
-    line = checker.Line(math.exp(epsilon), 0.0, slope_is_fixed=False)
-    needed = checker.failure_to_refute_line(line, checker.Counts(x, n), below, failure)
+    line = checker.SupportLine(math.exp(epsilon), 0.0, slope_is_fixed=False)
+    needed = checker.failure_to_refute_line(line, checker.HitCounts(x, n), below, failure)
     said = needed - failure / 50
     assert max(found) <= said * (1 + 1e-9)
     assert said <= max(max(found), level) * 1.01
@@ -185,7 +185,7 @@ def _random_counts(rng, most):
 def _failure_of(claim, bound, above, below, failure):
     """The failure probability at which the counts refute a claim of lines at this bound."""
     return checker.failure_to_refute_line(
-        claim.line_at(bound), checker.Counts(*above), checker.Counts(*below), failure
+        claim.line_at(bound), checker.HitCounts(*above), checker.HitCounts(*below), failure
     )
 
 
@@ -199,13 +199,13 @@ def test_what_our_ratio_test_proves_is_proved_and_no_more(number):
     )
     sides = Counts(*above), Counts(*below)
     epsilon = epsilon_lower(*sides, failure, delta)
-    fixed = checker.Claim("approx", 1.0, delta=delta)
+    fixed = checker.StatedClaim("approx", 1.0, delta=delta)
     if epsilon > 0.0:
         assert _failure_of(fixed, epsilon, above, below, failure) <= failure * 1.005
         _assert_no_more(epsilon_test(*sides, failure, delta), fixed, epsilon, above, below, failure)
     excess = delta_lower(*sides, failure, 0.3)
     if excess > 0.0:
-        fixed = checker.Claim("approx-delta", 0.1, epsilon=0.3)
+        fixed = checker.StatedClaim("approx-delta", 0.1, epsilon=0.3)
         assert _failure_of(fixed, excess, above, below, failure) <= failure * 1.005
         _assert_no_more(delta_test(*sides, failure, 0.3), fixed, excess, above, below, failure)
 
@@ -235,9 +235,9 @@ def test_what_two_bounds_prove_is_proved_and_no_more(number):
         if not 0.05 < bound < math.inf:
             continue
         read = _read_claim(claim)
-        sides = checker.Counts(*above), checker.Counts(*below)
+        sides = checker.HitCounts(*above), checker.HitCounts(*below)
         for factor, proved in ((1.0, True), (1.02, False)):
-            finding = checker.Finding("events", bound * factor, "exact", 0.05, read, {})
+            finding = checker.StoredFinding("events", bound * factor, "exact", 0.05, read, {})
             needed = checker._failure_of_two_limits(finding, *sides, share)
             assert (needed <= 0.05 * 1.005) is proved, (name, factor)
 
@@ -267,15 +267,15 @@ def test_what_a_line_proves_is_proved_and_no_more(number):
             (1.05, details, False),
             (1.05, wrong, False),
         ):
-            finding = checker.Finding(
+            finding = checker.StoredFinding(
                 method="events",
                 bound=bound * factor,
                 guarantee="exact",
                 failure=0.05,
                 claim=read,
                 details=proof,
-                above=checker.Counts(*above),
-                below=checker.Counts(*below),
+                above=checker.HitCounts(*above),
+                below=checker.HitCounts(*below),
             )
             try:
                 holds = checker.prove_by_event(finding).failure <= 0.05 * 1.005
@@ -308,8 +308,8 @@ def test_bets_of_a_sequential_audit(name, seed):
                 flipped=False,
                 p=p,
                 q=q,
-                left=checker.Counts(left.hits, left.trials),
-                right=checker.Counts(right.hits, right.trials),
+                left=checker.HitCounts(left.hits, left.trials),
+                right=checker.HitCounts(right.hits, right.trials),
             )
             bets.append(bet)
         wealth = wealth + np.logaddexp.reduce(won)
@@ -321,7 +321,7 @@ def test_bets_of_a_sequential_audit(name, seed):
     rungs = checker._ladder_of(read)
 
     def prove(bound, batches):
-        finding = checker.Finding("sequential", bound, "exact", failure, read, {})
+        finding = checker.StoredFinding("sequential", bound, "exact", failure, read, {})
         return checker._prove_on_ladder(finding, batches, rungs).failure
 
     assert prove(bound, batches) <= failure * 1.0001
@@ -337,7 +337,7 @@ def test_bets_of_a_sequential_audit(name, seed):
 
 
 def _bet(**changes):
-    counts = checker.Counts(3, 5)
+    counts = checker.HitCounts(3, 5)
     fair = checker.Bet(
         batch=1, stake=0, share=1.0, flipped=False, p=0.6, q=0.4, left=counts, right=counts
     )
@@ -356,9 +356,9 @@ UNFAIR = {
     "a batch twice": [_bet(), _bet()],
     "not from the first": [_bet(batch=2)],
     "backwards": [_bet(batch=2), _bet(batch=1)],
-    "other draws": [_bet(share=0.5), _bet(share=0.5, stake=1, left=checker.Counts(3, 6))],
-    "unequal sides": [_bet(left=checker.Counts(3, 6))],
-    "no draws": [_bet(left=checker.Counts(0, 0), right=checker.Counts(0, 0))],
+    "other draws": [_bet(share=0.5), _bet(share=0.5, stake=1, left=checker.HitCounts(3, 6))],
+    "unequal sides": [_bet(left=checker.HitCounts(3, 6))],
+    "no draws": [_bet(left=checker.HitCounts(0, 0), right=checker.HitCounts(0, 0))],
     "out of order": [_bet(share=0.5, stake=1), _bet(share=0.5, stake=0)],
 }
 
@@ -377,10 +377,10 @@ def test_unfair_bets_are_refused(name):
 def test_limits_at_any_time_are_those_of_the_counts(counts):
     failure = 0.01
     limit = anytime_lower(Counts(*counts), failure)
-    checker._check_anytime_limit(limit, checker.Counts(*counts), failure)
+    checker._check_anytime_limit(limit, checker.HitCounts(*counts), failure)
     for wrong in (limit + 1e-3, limit - 1e-3, 0.999):
         with pytest.raises(checker.DoesNotHold):
-            checker._check_anytime_limit(wrong, checker.Counts(*counts), failure)
+            checker._check_anytime_limit(wrong, checker.HitCounts(*counts), failure)
 
 
 @pytest.mark.parametrize("order", [1.0 + 2e-16, 1.0 + 1e-14, 1.0 + 1e-9, 1.001, 2.0, 50.0, 1e4])
@@ -656,6 +656,34 @@ def test_the_event_is_counted_again(tmp_path, mechanism, claim):
     assert em.verify(result, other).holds is False
 
 
+def test_an_event_that_leaves_out_columns_is_counted_again(tmp_path):
+    numbers = iter(range(10**9))
+
+    def numbered(dataset, rng):
+        return {"value": float(rng.laplace(dataset)), "row": next(numbers)}
+
+    draws = tmp_path / "draws.jsonl"
+    mechanism = em.from_callable(numbered)
+    result = em.audit(mechanism, em.Pair(0, 4), CLAIMS["pure"], samples=2000, seed=3, record=draws)
+    assert "reading" in result.witness.event.to_dict()
+    assert em.verify(result, draws).holds is True
+    lines = draws.read_text().splitlines()
+    draws.write_text("\n".join(lines[:-1]) + "\n")
+    assert em.verify(result, draws).holds is False
+
+
+def test_an_event_inside_of_texts_is_not_counted_again(tmp_path):
+    def text(dataset, rng):
+        return f"total={rng.laplace(dataset):.3f}"
+
+    draws = tmp_path / "draws.jsonl"
+    result = em.audit(text, em.Pair(0, 4), CLAIMS["pure"], samples=2000, seed=3, record=draws)
+    assert em.verify(result).holds is True
+    check = em.verify(result, draws)
+    assert check.holds is None
+    assert "texts" in check.reason
+
+
 def test_recordings_that_cannot_be_read(tmp_path):
     result = _audit()
     nothing = tmp_path / "nothing.jsonl"
@@ -704,13 +732,15 @@ def test_command_line(tmp_path, capsys):
 
 
 def test_large_counts_take_seconds():
-    claim = checker.Claim("pure", 1.0)
+    claim = checker.StatedClaim("pure", 1.0)
     above, below = (300_000_000, 10**9), (100_000_000, 10**9)
     bound = epsilon_lower(Counts(*above), Counts(*below), 0.05)
     assert _failure_of(claim, bound, above, below, 0.05) <= 0.05 * 1.005
     assert _failure_of(claim, bound * 1.01, above, below, 0.05) > 0.05
     gaussian = from_dict({"notion": "gaussian", "mu": 1.0})
     bound = two_bounds_value(gaussian, Counts(*above), Counts(*below), 0.05)
-    finding = checker.Finding("events", bound, "exact", 0.05, checker.Claim("gaussian", 1.0), {})
-    sides = checker.Counts(*above), checker.Counts(*below)
+    finding = checker.StoredFinding(
+        "events", bound, "exact", 0.05, checker.StatedClaim("gaussian", 1.0), {}
+    )
+    sides = checker.HitCounts(*above), checker.HitCounts(*below)
     assert checker._failure_of_two_limits(finding, *sides, 0.5) <= 0.05 * 1.005

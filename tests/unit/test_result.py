@@ -4,6 +4,8 @@ import copy
 import json
 import math
 import pickle
+import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -176,6 +178,8 @@ class TestJson:
         except em.InputError:
             return
         assert key in (
+            "blind",
+            "detectable_mass",
             "lower_bound",
             "guarantee",
             "witness",
@@ -277,3 +281,37 @@ def test_results_with_arrays_in_their_witness_can_be_compared():
     assert one == AuditResult.from_json(one.to_json())
     assert one != other
     assert one != "a result"
+
+
+def test_json_can_always_be_encoded():
+    one = result(settings={"mechanism": "\ud800 ε"})
+    text = one.to_json()
+    assert text.isascii()
+    assert json.loads(text)["settings"]["mechanism"] == "\ud800 ε"
+
+
+def test_a_result_has_no_truth_value():
+    with pytest.raises(TypeError, match="raise_if_refuted"):
+        bool(result())
+
+
+@pytest.mark.parametrize("confidence", [0.9999, 0.99999, 1.0 - 1e-9, 1.0 - 1e-15])
+def test_no_confidence_is_shown_as_certainty(confidence):
+    counts = np.arange(100)
+    compared = em.compare(counts, counts + 0.5, em.PureDP(1.0), seed=0, confidence=confidence)
+    found = em.profile(em.zoo.laplace(epsilon=1.0), samples=500, seed=0, confidence=confidence)
+    for text in (str(compared), compared._repr_html_(), str(found)):
+        assert "100%" not in re.sub(r'="[^"]*"', "", text)
+    assert "99.99" in str(compared)
+
+
+def test_what_was_waited_for_includes_what_was_computed_on_request():
+    def slow():
+        time.sleep(0.01)
+        return 2.0
+
+    waited = replace(result(), seconds=1.0, on_request=OnRequest(detectable=slow))
+    assert waited.waited_seconds == 1.0
+    assert waited.detectable == 2.0
+    assert waited.waited_seconds >= 1.01
+    assert waited.detectable_mass is None

@@ -14,7 +14,7 @@ _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 
 
 class AuditKeywords(TypedDict, total=False):
-    """The keywords of `audit` for type checkers; `AuditConfig` says what they mean."""
+    """The keywords of `audit` for type checkers; its docstring says what they mean."""
 
     samples: int
     confidence: float
@@ -24,6 +24,7 @@ class AuditKeywords(TypedDict, total=False):
     jobs: int
     engine: object
     suppress: Collection[str]
+    constant: str
     progress: Progress | bool | None
     stop_early: bool | None
     max_seconds: float | None
@@ -41,6 +42,27 @@ class MeasureKeywords(AuditKeywords, total=False):
     order: float
 
 
+class CompareKeywords(TypedDict, total=False):
+    """The keywords of `compare`: those of `audit` that do not ask for draws, and `features`."""
+
+    confidence: float
+    seed: int | None
+    method: str | Method
+    options: object
+    suppress: Collection[str]
+    representation: str
+    distance: int
+    features: Callable[[Any], Any] | None
+
+
+class CompareNotionKeywords(CompareKeywords, total=False):
+    """The keywords of `compare` with a claim class, and the fixed parameters of our notions."""
+
+    epsilon: float
+    delta: float
+    order: float
+
+
 class ProfileKeywords(TypedDict, total=False):
     """The keywords of `profile`: those of `audit` but for method, options and stopping early."""
 
@@ -50,6 +72,7 @@ class ProfileKeywords(TypedDict, total=False):
     jobs: int
     engine: object
     suppress: Collection[str]
+    constant: str
     progress: Progress | bool | None
     max_seconds: float | None
     checkpoint: str | Path | None
@@ -62,37 +85,7 @@ class ProfileKeywords(TypedDict, total=False):
 class AuditConfig:
     """How an audit is to be run, as its caller said it; `open_settings` checks and opens it.
 
-    Attributes:
-        samples: draws per side for the whole audit: search, training and certification included.
-            With a finder, draws per side for each pair that is certified; a trial takes the
-            finder's own samples.
-        confidence: the probability with which the bound must hold.
-        seed: makes the audit repeatable; None takes fresh entropy and records it.
-        method: a name of `epsilometer methods`, or an object that does what
-            `epsilometer.methods.Method` says.
-        options: settings of that method, an object of its own kind or a mapping of their names.
-        jobs: worker processes on this machine; they do not change the result.
-        engine: where the workers run: "local", the address of a Dask scheduler
-            ("dask://host:port") or of a Ray cluster ("ray://host:port"), or a Client of Dask.
-        suppress: names of health checks to switch off; the result records them.
-        progress: True shows how far it is, False nothing, None does so in a notebook; or a
-            `ProgressBar`, or its like.
-        stop_early: draws in growing batches and stops as soon as the claim is refuted; `samples`
-            is then the most that may be drawn. For mechanisms that take long. The same as
-            method="sequential".
-        max_seconds: ends the audit after this many seconds, even in the middle of a call that
-            hangs. With stop_early the result says what was certified until then, and a search what
-            it certified; otherwise an audit that has not drawn all its samples has no bound and
-            raises `MechanismError`, and `checkpoint` keeps what was drawn.
-        checkpoint: a file from which an interrupted audit resumes, to the result of an audit
-            without interruption.
-        representation: "value" judges outputs by their values, "bits" by sign, exponent and
-            trailing zero bits of floating-point numbers, "all" by their values, with a separate
-            finding about the bits.
-        distance: how many neighbouring steps the inputs are apart; the claim is scaled to the
-            group.
-        record: a .jsonl or .npz file that keeps all draws; audited with `from_recording`, it gives
-            the same result.
+    The attributes are the settings of `epsilometer.audit`, which explains them.
     """
 
     samples: int = 100_000
@@ -103,6 +96,7 @@ class AuditConfig:
     jobs: int = 1
     engine: object = "local"
     suppress: Collection[str] = ()
+    constant: str = "ask"
     progress: Progress | bool | None = None
     stop_early: bool | None = None
     max_seconds: float | None = None

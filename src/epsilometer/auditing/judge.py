@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.auditing.picture import binned_densities, pictured_outputs
+from epsilometer.auditing.blindness import blind_by_outputs
+from epsilometer.auditing.plot_summaries import binned_densities, pictured_outputs
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
@@ -23,7 +24,8 @@ from epsilometer.identity import CodeIdentity
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Method, Proposal, Task
-from epsilometer.outputs import Outputs, concatenate
+from epsilometer.outputs import Outputs, Partition, concatenate
+from epsilometer.outputs.text_reading import TextReading
 from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
@@ -163,10 +165,10 @@ def p_value_of_audit(
         price: what the certificate was given of it.
         is_refuted: the verdict.
     """
-    found = certificate_p_value()
-    if found is None:
+    unscaled = certificate_p_value()
+    if unscaled is None:
         return None
-    p_value = min(found * failure / price, 1.0)
+    p_value = min(unscaled * failure / price, 1.0)
     return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
@@ -191,6 +193,8 @@ class FinishedRun:
             could have refuted.
         is_only_pair: whether no other pair was a candidate. Which of several would have been
             certified affects the power, which is therefore unknown.
+        too_few_draws: the sentence which says that not even a perfect event would have refuted the
+            claim, or None if one would; computed for results that are not refuted.
     """
 
     question: Question
@@ -206,6 +210,7 @@ class FinishedRun:
     mechanism: Mechanism | None = None
     rehearsed_task: Task | None = None
     is_only_pair: bool = True
+    too_few_draws: Callable[[], str | None] | None = None
 
 
 def conclude(run: FinishedRun) -> AuditResult:
@@ -224,6 +229,7 @@ def conclude(run: FinishedRun) -> AuditResult:
     verdict = None
     if run.question.judged:
         verdict = judge(run.question.claim, finding, reports)
+    blind = _blind(run, verdict)
     left_used, right_used = run.samples_used
     return AuditResult(
         verdict=verdict,
@@ -236,12 +242,24 @@ def conclude(run: FinishedRun) -> AuditResult:
         environment=describe_environment(),
         seconds=time.perf_counter() - run.began,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
+        blind=blind,
         on_request=OnRequest(
-            detectable=_detectable(run, finding, verdict),
+            detectable=math.inf if blind else _detectable(run, finding, verdict),
+            detectable_mass=math.inf if blind else _detectable_mass(run, finding, verdict),
             p_value=_p_value(run, finding, verdict),
             identity=None if run.mechanism is None else CodeIdentity.of(run.mechanism),
         ),
     )
+
+
+def _blind(run: FinishedRun, verdict: Verdict | None) -> str | None:
+    """Why nothing could have been refuted; None if something could, and for other verdicts."""
+    if verdict is not Verdict.NOT_REFUTED:
+        return None
+    unread = blind_by_outputs(run.training, _reading_of(run.proposal))
+    if unread is not None or run.too_few_draws is None:
+        return unread
+    return run.too_few_draws()
 
 
 def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dict[str, Any]:
@@ -285,18 +303,54 @@ def _detectable(
     task = run.rehearsed_task
     if training is not None and task is not None and verdict is Verdict.NOT_REFUTED:
         left, right = training
+        rows = subsample_for_rehearsal(left, right)
+        reading = _reading_of(run.proposal)
+        if reading is not None:
+            # Every identifier would occur several times among the outputs of a rehearsal.
+            rows = reading.read(rows)
         return partial(
             _rehearse,
             task=task,
             method=run.settings.method,
             sizes=(len(left), len(right)),
-            rows=subsample_for_rehearsal(left, right),
+            rows=rows,
             event=None if finding.witness is None else finding.witness.event.contains,
             seed=run.settings.seed,
         )
     if run.question.judged and run.is_only_pair:
         return run.proposal.detectable
     return None
+
+
+def _detectable_mass(
+    run: FinishedRun, finding: Finding, verdict: Verdict | None
+) -> Callable[[], float | None] | None:
+    """How rare an output of one input alone may be and still be seen; found out on request."""
+    training = run.training
+    task = run.rehearsed_task
+    if training is None or task is None or verdict is not Verdict.NOT_REFUTED:
+        return None
+    left, right = training
+    return partial(
+        _rehearse_rare_outputs,
+        task=task,
+        method=run.settings.method,
+        sizes=(len(left), len(right)),
+        rows=subsample_for_rehearsal(left, right),
+        observed_value=_observed_value(run.question.claim, finding),
+        seed=run.settings.seed,
+    )
+
+
+def _observed_value(claim: Claim, finding: Finding) -> float:
+    """What the outputs seem to leak: an estimate, from the fresh draws of the deciding event."""
+    witness = finding.witness
+    if witness is None:
+        return finding.lower_bound
+    above, below = witness.counts[::-1] if witness.flipped else witness.counts
+    if not 0 < below.hits <= above.hits < above.trials:
+        return finding.lower_bound
+    return max(finding.lower_bound, claim.least_value(above.share, below.share))
 
 
 # Rows per side that are kept for a rehearsal, at most and at least.
@@ -321,7 +375,7 @@ def subsample_for_rehearsal(left: Outputs, right: Outputs) -> Outputs:
 
 
 def _rehearse(
-    task: Task, method: Method, sizes: tuple[int, int], rows: Outputs, event: Any, seed: int
+    task: Task, method: Method, *, sizes: tuple[int, int], rows: Outputs, event: Any, seed: int
 ) -> float | None:
     """The smallest leak that the audit refutes with 90 % power."""
     from epsilometer.auditing.power import Rehearsal  # only needed by those who ask
@@ -330,6 +384,29 @@ def _rehearse(
         task=task, method=method, n_train=sizes, rows=rows, event=event, seed=seed
     )
     return rehearsal.detectable()
+
+
+def _rehearse_rare_outputs(
+    task: Task,
+    method: Method,
+    *,
+    sizes: tuple[int, int],
+    rows: Outputs,
+    observed_value: float,
+    seed: int,
+) -> float | None:
+    """The least probability of an output of one input alone that is seen with 90 % power."""
+    from epsilometer.auditing.rare_outputs import RareOutputs  # only needed by those who ask
+
+    rare = RareOutputs(
+        task=task,
+        method=method,
+        n_train=sizes,
+        rows=rows,
+        observed_value=observed_value,
+        seed=seed,
+    )
+    return rare.detectable_mass()
 
 
 def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
@@ -341,9 +418,23 @@ def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Ve
     return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
 
 
+def _reading_of(proposal: Proposal) -> TextReading | None:
+    """How a proposal reads outputs; None if it takes them as they come, or does not say."""
+    partition = getattr(proposal.event or proposal, "partition", None)
+    return partition.reading if isinstance(partition, Partition) else None
+
+
 def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
     """The checks that need outputs in the order in which they were drawn."""
-    reports = health.check_constant(left, right) + health.check_order(left, right)
+    reports: list[HealthReport] = []
+    reading = _reading_of(proposal)
+    if reading is None:
+        reports += health.check_order(left, right)
+    else:
+        # What no event looks at, such as a row number, may depend on the draws before.
+        looked_at = (reading.leave_out(left), reading.leave_out(right))
+        reports += health.check_order(*looked_at)
+        reports += health.check_identifiers(reading.identifiers)
     if proposal.event is not None:
         hits = [proposal.event.contains(side) for side in (left, right)]
         pieces = [

@@ -18,7 +18,7 @@ from typing import Any
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import health
-from epsilometer.engine.chunks import TwoTallies
+from epsilometer.engine.folding import TwoTallies
 from epsilometer.engine.sampler import Sampler
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal

@@ -16,10 +16,13 @@ class RunMetadata:
         confidence: with which the bound holds.
         seed: of all random streams.
         jobs: worker processes.
+        jobs_asked: worker processes that were asked for, if fewer can help.
         engine: where they ran.
         options: settings of the method, as text.
         suppress: health checks that were switched off, sorted.
         silenced: those of them that would have remarked on the draws.
+        constant: "leak" if the caller said that constant answers have no noise.
+        constant_test: how constant answers were tested, if they had to be.
         max_seconds: the time limit.
         representation: how outputs were looked at, unless by their values.
         distance: neighbouring steps between the inputs, unless 1.
@@ -28,6 +31,9 @@ class RunMetadata:
         on_error: "outcome" if failed runs count as outcomes.
         statuses: exit statuses of a program that mean success, unless 0 alone.
         columns: columns of a recording that were looked at, unless all.
+        params: parameters of the function that the caller fixed.
+        answer: the part of a service's answers that was looked at, unless all.
+        dataset_format: how datasets were written for a program, unless as JSON.
         failed: left and right runs that failed and counted as outcomes.
         retried: left and right requests that were sent again.
         redrawn: left and right draws that were lost and drawn again.
@@ -47,10 +53,13 @@ class RunMetadata:
     confidence: float | None = None
     seed: int | None = None
     jobs: int | None = None
+    jobs_asked: int | None = None
     engine: str | None = None
     options: str | None = None
     suppress: list[str] | None = None
     silenced: list[str] | None = None
+    constant: str | None = None
+    constant_test: str | None = None
     max_seconds: float | None = None
     representation: str | None = None
     distance: int | None = None
@@ -59,6 +68,9 @@ class RunMetadata:
     on_error: str | None = None
     statuses: list[int] | None = None
     columns: list[str] | None = None
+    params: dict[str, Any] | None = None
+    answer: str | None = None
+    dataset_format: str | None = None
     failed: list[int] | None = None
     retried: list[int] | None = None
     redrawn: list[int] | None = None

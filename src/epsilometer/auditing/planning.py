@@ -1,36 +1,28 @@
-"""How many draws a question takes, before anything is drawn for it."""
+"""How many draws an audit takes, before anything is drawn for it."""
 
-import dataclasses
 import math
-import time
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtri
 
 from epsilometer.auditing.settings import FEWEST, training_size
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower, upper
-from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, RenyiDP, as_claim, as_number
+from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP, as_claim, as_number
 from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
-from epsilometer.inputs import as_pairs
-from epsilometer.mechanisms import as_subject
-from epsilometer.methods.published.ldp.estimating import find_smoothness
-from epsilometer.methods.published.ldp.plans import MOST_DRAWS, HistogramPlan, plan_overall
+from epsilometer.mechanisms.timing import seconds_per_draw
 
-# A mechanism is timed for at most about this long.
-_PILOT_SECONDS = 0.2
 # 2^-80 of a probability is negligible even for rare events.
 _HALVINGS = 80
 # No plan with more draws per side than this is looked for.
 _MOST_SAMPLES = 10**15
 
 
-@dataclass(frozen=True, slots=True)
-class EventsPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPlan:
     """What it takes to refute a false claim with the method `events`.
 
     Attributes:
@@ -38,9 +30,11 @@ class EventsPlan:
         truth: the true value of the claim's own parameter.
         power: the probability with which the claim is refuted.
         confidence: the confidence of the audit.
-        event: (p, q), the probabilities of the event that the audit is assumed to find.
+        event_probability: p, the probability of the event that the audit is assumed to find, on
+            the input that makes it likelier.
+        other_probability: q, the least probability of that event on the other input that the
+            truth allows.
         samples: draws per side for the whole audit, training included.
-        draws: both sides together.
         seconds: how long drawing will take; None if no mechanism was timed.
     """
 
@@ -48,19 +42,30 @@ class EventsPlan:
     truth: float
     power: float
     confidence: float
-    event: tuple[float, float]
+    event_probability: float
+    other_probability: float
     samples: int
-    draws: int
     seconds: float | None = None
+
+    @property
+    def draws(self) -> int:
+        """The draws of both sides together."""
+        return 2 * self.samples
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data."""
-        data = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        data["claim"] = self.claim.to_dict()
-        data["event"] = list(self.event)
-        return data
+        return {
+            "claim": self.claim.to_dict(),
+            "truth": self.truth,
+            "power": self.power,
+            "confidence": self.confidence,
+            "event": [self.event_probability, self.other_probability],
+            "samples": self.samples,
+            "draws": self.draws,
+            "seconds": self.seconds,
+        }
 
-    def check_affordable(self, most_draws: float = MOST_DRAWS) -> "EventsPlan":
+    def check_affordable(self, most_draws: float) -> "AuditPlan":
         """Returns the plan itself; raises an InputError if it takes too many draws."""
         if self.draws > most_draws:
             raise InputError(
@@ -71,133 +76,62 @@ class EventsPlan:
 
 
 def plan(
-    notion: type[Claim] | str | None = None,
+    claim: Claim | str,
     *,
-    precision: float | None = None,
-    confidence: float = 0.95,
-    lipschitz: float | None = None,
-    domain: tuple[float, float] | None = None,
-    input_lipschitz: float | None = None,
-    input_domain: tuple[float, float] | None = None,
-    order: float | None = None,
-    as_published: bool = False,
-    claim: Claim | str | None = None,
-    truth: float | None = None,
+    truth: float,
     power: float = 0.9,
+    confidence: float = 0.95,
     event_probability: float = 0.5,
     mechanism: object = None,
     dataset: Any = None,
     most_draws: float | None = None,
-) -> HistogramPlan | EventsPlan:
-    """Plans a two-sided estimate, or an audit that should refute a false claim.
+) -> AuditPlan:
+    """Plans an audit that should refute a false claim: how many draws does it need?
 
-    An estimate needs `precision`, an audit `claim` and `truth`.
+    The planner of two-sided estimates of local privacy is `epsilometer.ldp.plan`.
 
     Args:
-        notion: of an estimate: `PureDP` or `RenyiDP`, or their names; by default what `order` says.
-        precision: γ; the estimate should be within ± γ.
-        confidence: of the estimate or of the audit.
-        lipschitz: C of the outputs, see `epsilometer.ldp.estimate`.
-        domain: (a, b) of the outputs.
-        input_lipschitz: D of the inputs, for the level over a whole interval of inputs.
-        input_domain: (c, d) of the inputs; without it the plan is for one pair.
-        order: of a Rényi divergence.
-        as_published: the paper's number of samples; the default adds the union bounds that its
-            proof leaves out.
-        claim: what an audit should refute.
+        claim: what the audit should refute.
         truth: the true value of the claim's own parameter on the pair that is audited.
         power: the probability with which the claim should be refuted.
+        confidence: the confidence of the audit.
         event_probability: how likely the event that separates the inputs best is, on its likelier
             side: ½ for Laplace noise; small for a rare leak, which takes more draws.
-        mechanism: timed briefly, if given. A zoo entry also brings what is known about its domain.
+        mechanism: timed briefly, if given.
         dataset: the input to time it on; by default the left one of a zoo entry's worst pair.
         most_draws: refuses a plan with more draws.
 
-    Guarantee: of a histogram plan, that of `epsilometer.ldp.estimate`. A plan for `events` is
-        approximate (normal approximation of the power), and assumes that training finds an event as
-        good as the one described.
+    Guarantee: none. The power is a normal approximation, and the plan assumes that training finds
+        an event as good as the one described.
 
     Example:
-        >>> em.plan(claim="eps=1", truth=1.2).samples > 1000
+        >>> em.plan("eps=1", truth=1.2).samples > 1000
         True
     """
-    planned: HistogramPlan | EventsPlan
-    if claim is not None:
-        planned = _plan_events(
-            claim=as_claim(claim),
-            truth=truth,
-            power=power,
-            confidence=check_confidence(confidence),
-            event_probability=event_probability,
-        )
-    elif precision is None:
-        raise InputError(
-            "give precision= for an estimate with an interval, or claim= and truth= for an audit"
-        )
-    else:
-        smoothness = find_smoothness(mechanism, domain, lipschitz)
-        if (input_domain is None) is not (input_lipschitz is None):
-            raise InputError("input_domain= and input_lipschitz= are needed together")
-        planned = plan_overall(
-            smoothness,
-            input_domain,
-            input_lipschitz,
-            precision,
-            confidence,
-            _checked_order(notion, order),
-            as_published,
-        )
+    planned = _plan_events(
+        claim=as_claim(claim),
+        truth=as_number("truth", truth),
+        power=power,
+        confidence=check_confidence(confidence),
+        event_probability=event_probability,
+    )
     if most_draws is not None:
         planned.check_affordable(most_draws)
     if mechanism is None:
         return planned
-    seconds = planned.draws * seconds_per_draw(mechanism, dataset)
-    return dataclasses.replace(planned, seconds=seconds)
-
-
-def seconds_per_draw(mechanism: object, dataset: Any = None) -> float:
-    """Times a few pilot draws, which are discarded."""
-    subject = as_subject(mechanism)
-    if dataset is None and subject.worst_pair is not None:
-        dataset = as_pairs(subject.worst_pair)[0].left
-    timed = subject.mechanism
-    rng = np.random.default_rng()
-    n = 1
-    while True:
-        began = time.perf_counter()
-        timed.sample(dataset, n, rng)
-        seconds = time.perf_counter() - began
-        if seconds > _PILOT_SECONDS / 4 or n >= timed.chunk_size:
-            return seconds / n
-        n = min(2 * n, timed.chunk_size)
-
-
-def _checked_order(notion: type[Claim] | str | None, order: float | None) -> float | None:
-    """Returns the order, or raises an InputError if it does not fit the notion."""
-    name = notion if isinstance(notion, str | None) else getattr(notion, "notion", repr(notion))
-    if name not in (None, PureDP.notion, RenyiDP.notion):
-        raise InputError(
-            f"notion={name!r}: histograms estimate pure and renyi; "
-            "plan an audit with claim= and truth="
-        )
-    if name == RenyiDP.notion and order is None:
-        raise InputError("notion=renyi needs order=, e.g. 2")
-    if name == PureDP.notion and order is not None:
-        raise InputError(f"notion=pure has no order; leave out order={order!r}, or ask for renyi")
-    return order
+    return replace(planned, seconds=planned.draws * seconds_per_draw(mechanism, dataset))
 
 
 def _plan_events(
     *,
     claim: Claim,
-    truth: float | None,
+    truth: float,
     power: float,
     confidence: float,
     event_probability: float,
-) -> EventsPlan:
+) -> AuditPlan:
     """Plans an audit with the method `events`; the arguments are those of `plan`."""
-    true_value = -math.inf if truth is None else as_number("truth", truth)
-    if not claim.value < true_value < math.inf:
+    if not claim.value < truth < math.inf:
         raise InputError(
             f"truth={truth!r} must be a finite number above the claimed {claim.value:g}"
         )
@@ -206,7 +140,7 @@ def _plan_events(
         if not 0.0 < as_number(name, probability) < 1.0:
             raise InputError(f"{name}={probability!r} must lie strictly between 0 and 1")
     p = float(event_probability)
-    true_claim = claim.with_value(true_value)
+    true_claim = claim.with_value(truth)
     # The least probability on the other side that the true value allows.
     q = rejected_end(lambda q: true_claim.max_power(q) >= p, p, 0.0, _HALVINGS)
     if not p > claim.max_power(q):
@@ -220,15 +154,14 @@ def _plan_events(
     samples = bisect_left(
         range(most), True, n_fresh + 1, key=lambda n: n - training_size(n) >= n_fresh
     )
-    samples = max(samples, FEWEST)
-    return EventsPlan(
+    return AuditPlan(
         claim=claim,
-        truth=true_value,
+        truth=truth,
         power=float(power),
         confidence=confidence,
-        event=(p, q),
-        samples=samples,
-        draws=2 * samples,
+        event_probability=p,
+        other_probability=q,
+        samples=max(samples, FEWEST),
     )
 
 

@@ -1,21 +1,20 @@
 """What an audit could have found: the other half of "not refuted".
 
 The audit is rehearsed, learning included, on synthetic leaks of known size in outputs like its own
-(`epsilometer.auditing.planting`), to find the smallest leak that it refutes with 90 % power. That
-takes as long as some dozens of audits, so it is done only on request.
+(`epsilometer.auditing.synthetic_leaks`), to find the smallest leak that it refutes with 90 % power.
+That takes as long as some dozens of audits, so it is done only on request.
 """
 
 import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from epsilometer.arrays import Integers
-from epsilometer.auditing.planting import (
+from epsilometer.auditing.synthetic_leaks import (
     DrawRows,
     EventLeak,
     OutputPool,
@@ -23,7 +22,13 @@ from epsilometer.auditing.planting import (
     ShiftedNoiseLeak,
     SyntheticLeak,
 )
-from epsilometer.bounds.ratio import epsilon_test
+from epsilometer.auditing.thresholds import (
+    FIRST_REHEARSALS,
+    STEP,
+    Thresholds,
+    hardest_to_find,
+)
+from epsilometer.bounds.two_counts import epsilon_test
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
@@ -32,15 +37,9 @@ from epsilometer.methods import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Outputs
 
-# True values that are tried, by their excess over the claim: each a quarter larger than the one
-# before.
+# True values that are tried, by their excess over the claim.
 _RUNGS = 50
-_EXCESSES = [1e-3 * 1.25**rung for rung in range(_RUNGS)]
-# This many rehearsals must all refute at an excess; the result then gives one that is larger by a
-# rung. Where the power is 70 % they do so once in 70 times, and there a rung more makes it 87 %;
-# where it is 80 % and stays there, once in 15 times.
-_REHEARSALS = 12
-_MARGIN = 1.25
+_EXCESSES = [1e-3 * STEP**rung for rung in range(_RUNGS)]
 # Larger audits are rehearsed with so many draws per side, if outputs have one column.
 _MOST_DRAWS = 10_000
 # The same if outputs have several columns, from which learning takes longer.
@@ -122,23 +121,26 @@ class Rehearsal:
         most_draws = _MOST_VECTORS if are_vectors else _MOST_DRAWS
         fraction = min(1.0, most_draws / max(n_left, n_right))
         audit = self.shrunk(fraction) if fraction < 1.0 else self
-        rung = 0
-        for number, leak in enumerate(plain_leaks):
-            rung = LeakLadder(audit, pool, leak, number).least(rung)
-        if rung == _RUNGS:
-            # What a smaller audit misses, this one may find.
-            return math.inf if fraction == 1.0 else None
+        numbered = enumerate([*plain_leaks, *special_leaks])
+        kinds = [LeakLadder(audit, pool, leak, number).thresholds() for number, leak in numbered]
+        plain = kinds[: len(plain_leaks)]
+        # What a smaller audit misses, this one may find.
+        out_of_reach = math.inf if fraction == 1.0 else None
+        if any(not kind.sizes or _first_look(kind).is_out_of_reach for kind in plain):
+            return out_of_reach
         has_numbers = any(isinstance(leak, ShiftedNoiseLeak) for leak in plain_leaks)
-        for number, leak in enumerate(special_leaks):
-            ladder = LeakLadder(audit, pool, leak, len(plain_leaks) + number)
-            higher = rung if ladder.pair(0) is None else ladder.least(rung)
-            if higher < _RUNGS:
-                rung = higher
-            elif not has_numbers:
-                return None
-            # Among numbers, an event may be a slice that chance cut out of a larger one. If it
-            # cannot even be found again, it says nothing about leaks.
-        return self.task.claim.value + _MARGIN * _EXCESSES[rung] * float(fraction**_RATE)
+        possible = [kind for kind in kinds[len(plain) :] if kind.sizes]
+        special = [kind for kind in possible if not _first_look(kind).is_out_of_reach]
+        # Among numbers, an event may be a slice that chance cut out of a larger one. If it cannot
+        # even be found again, it says nothing about leaks.
+        if len(special) < len(possible) and not has_numbers:
+            return None
+        if not plain and not special:
+            return None
+        excess = hardest_to_find([*plain, *special]).nine_in_ten()
+        if math.isinf(excess):
+            return out_of_reach
+        return self.task.claim.value + excess * float(fraction**_RATE)
 
     def shrunk(self, fraction: float) -> "Rehearsal":
         """The same audit with a fraction of its draws."""
@@ -164,8 +166,14 @@ class Rehearsal:
         return refutes_claim(proposal, left, right, task)
 
 
+def _first_look(kind: Thresholds) -> Thresholds:
+    """The same kind of leak, with a few rehearsals."""
+    kind.rehearse(FIRST_REHEARSALS, start=_RUNGS // 3)
+    return kind
+
+
 class LeakLadder:
-    """One synthetic leak at the true values that are tried, each rehearsed as often as needed."""
+    """One synthetic leak at the true values that are tried."""
 
     def __init__(
         self, audit: Rehearsal, pool: OutputPool, leak: SyntheticLeak, number: int
@@ -176,29 +184,10 @@ class LeakLadder:
         self.draw = pool.output_sampler()
         self.pairs: dict[int, DrawRows | None] = {}
 
-    def least(self, low: int) -> int:
-        """The lowest rung from `low` on where no rehearsal fails to refute; `_RUNGS` if none is.
-
-        Each rehearsal begins where those before it have ended: the same numbers on every rung make
-        a larger leak easier to find, so what was refuted stays refuted.
-        """
-        end = bisect_left(range(_RUNGS), True, low, key=lambda rung: self.pair(rung) is None)
-        for number in range(_REHEARSALS):
-            low = self._first(partial(self._refutes, number), low, end)
-        return low if low < end else _RUNGS
-
-    def _first(self, refutes: Callable[[int], bool], low: int, end: int) -> int:
-        """The lowest rung in low … end where a rehearsal refutes; `end` if there is none.
-
-        The search goes up by steps that double, so it is short where `low` is the answer.
-        """
-        high = low
-        step = 1 if low else _RUNGS // 4
-        while high < end and not refutes(high):
-            low = high + 1
-            high = high + step
-            step = 2 * step
-        return bisect_left(range(end), True, low, min(high, end), key=refutes)
+    def thresholds(self) -> Thresholds:
+        """The excesses that this leak can have, to be rehearsed; none if it cannot have any."""
+        n_possible = bisect_left(range(_RUNGS), True, key=lambda rung: self.pair(rung) is None)
+        return Thresholds(self._refutes, _EXCESSES[:n_possible])
 
     def _refutes(self, number: int, rung: int) -> bool:
         pair = self.pair(rung)

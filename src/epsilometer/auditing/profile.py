@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from epsilometer.auditing.api import measure_with_config
 from epsilometer.auditing.config import AuditConfig, ProfileKeywords, shows_settings
-from epsilometer.auditing.public import measure_with_config
 from epsilometer.bounds.bands import Band
 from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.errors import InputError
-from epsilometer.inputs.pairs import Finder, Inputs
+from epsilometer.inputs import Inputs
 from epsilometer.result import AuditResult, Finding, HealthReport, Verdict
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 
 # One claim or several, or none.
 Claims = Claim | str | Sequence[Claim | str] | None
@@ -140,12 +140,22 @@ class Profile:
         """Writes a page with the curves and what they say about claims; returns its path."""
         from epsilometer.report.profile_figure import render_profile
 
-        return write_whole(path, render_profile(self, _claims(claim)))
+        return write_atomically(path, render_profile(self, _claims(claim)))
 
     def __bool__(self) -> bool:
         raise TypeError(
             "a profile is neither true nor false: ask profile.epsilon(delta) or profile.mu"
         )
+
+    def __repr__(self) -> str:
+        bounds = f"ε ≥ {self.epsilon(0.0):.4g} at δ = 0, μ ≥ {self.mu:.4g}"
+        return f"<Profile: {bounds}, confidence {self.confidence:g}>"
+
+    def _repr_html_(self) -> str:
+        """The profile as a notebook shows it."""
+        from epsilometer.report.notebook import render_profile_fragment
+
+        return render_profile_fragment(self)
 
     def __str__(self) -> str:
         """The profile in a few lines."""
@@ -244,7 +254,7 @@ def _claims(given: Claims) -> list[Claim]:
 @shows_settings(ProfileKeywords)
 def profile(
     mechanism: object,
-    inputs: Inputs | Finder | None = None,
+    inputs: Inputs | None = None,
     **settings: Unpack[ProfileKeywords],
 ) -> Profile:
     """The whole privacy curve on a pair of inputs, from one set of draws.
@@ -272,7 +282,7 @@ def profile(
 
 def profile_with_config(
     mechanism: object,
-    inputs: Inputs | Finder | None,
+    inputs: Inputs | None,
     config: AuditConfig,
     *,
     may_exit_process: bool = False,

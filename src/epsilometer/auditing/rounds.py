@@ -18,7 +18,7 @@ from epsilometer.auditing.screening import (
 )
 from epsilometer.auditing.shrinking import describe_pair
 from epsilometer.auditing.trials import stored_pair
-from epsilometer.inputs.finders.rounds import Candidate, RoundFinder
+from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 from epsilometer.inputs.pairs import Pair
 from epsilometer.result import HealthReport
 
@@ -64,6 +64,7 @@ class ScreenedRounds:
     """Screens the rounds of a finder, and remembers what it saw.
 
     Attributes:
+        candidates: those of the round that was screened last, or began to be.
         best: pairs that count and had a plain screening, the highest scores first.
         outside: pairs outside the domain that do not count and look like a leak.
         n_screened: candidates that were screened.
@@ -79,6 +80,7 @@ class ScreenedRounds:
         self._one_sided: list[OneSidedFailure] = []
         # Why nothing is claimed about some pairs outside the domain, which were left out.
         self._unclaimed: list[str] = []
+        self.candidates: Sequence[PairCandidate] = ()
         self.best: list[ScreenedPair] = []
         self.outside: list[ScreenedPair] = []
         self.n_screened = 0
@@ -86,12 +88,13 @@ class ScreenedRounds:
         self.first_refusal = ""
         self.certificate = ""
 
-    def screen(self, candidates: Sequence[Candidate]) -> list[ScreenedPair]:
+    def screen(self, candidates: Sequence[PairCandidate]) -> list[ScreenedPair]:
         """Screens a round and reports the scores to the finder.
 
         Returns:
             The pairs that count and had a plain screening, the highest scores first.
         """
+        self.candidates = candidates
         coupled = self._screening.coupled([candidate.pair for candidate in candidates])
         for candidate, result in zip(candidates, coupled, strict=True):
             self._record(candidate, result)
@@ -122,7 +125,7 @@ class ScreenedRounds:
         self.best = _by_score([*self.best, *counting])[:_MOST_REMEMBERED]
         return _by_score(counting)
 
-    def _record(self, candidate: Candidate, result: ScreeningResult) -> None:
+    def _record(self, candidate: PairCandidate, result: ScreeningResult) -> None:
         family = self._families.setdefault(candidate.family, FamilyCounts())
         family.tried += 1
         self.n_coupled += result.is_coupled
@@ -135,7 +138,7 @@ class ScreenedRounds:
             self._one_sided.append(OneSidedFailure(candidate.pair, result.error))
 
     def _choose_for_plain(
-        self, candidates: Sequence[Candidate], coupled: Sequence[ScreeningResult]
+        self, candidates: Sequence[PairCandidate], coupled: Sequence[ScreeningResult]
     ) -> list[int]:
         """Returns the places of the candidates that get a plain screening.
 
@@ -199,7 +202,7 @@ class ScreenedRounds:
             pair = screened.pair
             certified = self.certificate if place == 0 else ""
             text = (
-                f"with {pair.note}, which is outside the domain, the mechanism looks like a leak"
+                f"with {pair.note}, which is outside the domain, outputs seem to reveal it"
                 f"{certified}: {pair.left!r:.200} and {pair.right!r:.200}; if your data can hold "
                 "it, audit with beyond=True"
             )

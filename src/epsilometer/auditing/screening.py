@@ -18,16 +18,17 @@ from typing import Any
 
 import numpy as np
 
+from epsilometer.auditing.audit_run import AuditRun
 from epsilometer.auditing.judge import PairwiseQuestion
-from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.screening_scores import coupled_score, plain_score
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.engine import Phase
-from epsilometer.engine.chunks import chunk_rng, row_hashes
-from epsilometer.engine.sampler import contained, own_tools
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.engine.fingerprints import row_hashes
+from epsilometer.engine.isolation import detect_monkeypatching, isolate_process_state
+from epsilometer.engine.seeds import chunk_rng
+from epsilometer.errors import InputError, MechanismError, short_repr
 from epsilometer.inputs import Pair
-from epsilometer.inputs.finders.rounds import Candidate
+from epsilometer.inputs.finders.rounds import PairCandidate
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms import Mechanism
 from epsilometer.outputs import Outputs, concatenate
@@ -101,7 +102,7 @@ class ScreenedPair:
         score: of the plain screening.
     """
 
-    candidate: Candidate
+    candidate: PairCandidate
     pair: Pair
     score: float
 
@@ -132,8 +133,8 @@ class PairScreener:
         """Returns a task in words, for messages."""
         inputs = []
         for request in task:
-            inputs.append(shown(request.pair.left))
-            inputs.append(shown(request.pair.right))
+            inputs.append(short_repr(request.pair.left))
+            inputs.append(short_repr(request.pair.right))
         return f"{self.mechanism.name} on the input {' or '.join(inputs)}"
 
     def _screen_coupled(self, request: ScreeningRequest) -> ScreeningResult:
@@ -163,7 +164,10 @@ class PairScreener:
         """
         drawn = []
         try:
-            with own_tools(self.mechanism.name, [dataset]), contained(self.mechanism.name, dataset):
+            with (
+                detect_monkeypatching(self.mechanism.name, [dataset]),
+                isolate_process_state(self.mechanism.name, dataset),
+            ):
                 for place in places:
                     if not self.mechanism.is_seeded:
                         # The mechanism may draw from the generators of the process.
@@ -184,7 +188,7 @@ class PairScreener:
             try:
                 rng = chunk_rng(self.seed, Phase.LOOK, request.number, side, 1)
                 name = self.mechanism.name
-                with own_tools(name, [dataset]), contained(name, dataset):
+                with detect_monkeypatching(name, [dataset]), isolate_process_state(name, dataset):
                     sides.append(self.mechanism.sample(dataset, request.draws, rng))
             except MechanismError as error:
                 pass_on(error)
@@ -267,7 +271,7 @@ class Screening:
         sampler = self._run.sampler
         journal = self._run.settings.journal
         name = f"looks {self._batches}"
-        stored = journal.told(name) if journal.is_kept else None
+        stored = journal.read_note(name) if journal.is_kept else None
         if stored is not None:
             results = [ScreeningResult(**fields) for fields in json.loads(stored)]
         else:
@@ -279,7 +283,7 @@ class Screening:
             for task_results in sampler.runner.map(self._screener, tasks):
                 results += task_results
             if journal.is_kept:
-                journal.tell(name, json.dumps([asdict(result) for result in results]))
+                journal.write_note(name, json.dumps([asdict(result) for result in results]))
         for result in results:
             sampler.drawn[0] += result.draws
             sampler.drawn[1] += result.draws

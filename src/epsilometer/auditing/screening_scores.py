@@ -13,7 +13,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.claims import Claim
-from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.outputs import Labels, Outputs
 from epsilometer.outputs.columns import Block
 
@@ -291,5 +291,5 @@ def _joint_counts(left: Outputs, right: Outputs) -> EventCounts | None:
             rest = draws[half:]
             with np.errstate(all="ignore"):
                 log_ratio = (np.abs(rest - right_median) - np.abs(rest - left_median)) / scale
-            total += np.nan_to_num(log_ratio)
+            np.add(total, np.nan_to_num(log_ratio), out=total)
     return _threshold_counts(NumericColumn(left_total, right_total))

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field, replace
 
 from scipy.special import ndtr, ndtri
 
+from epsilometer.auditing.audit_run import AuditRun, Sides
 from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion, Question, share_of_claim
-from epsilometer.auditing.loops import AuditRun, Sides
 from epsilometer.auditing.rounds import ScreenedRounds
 from epsilometer.auditing.screening import (
     PLAIN_DRAWS,
@@ -41,8 +41,8 @@ from epsilometer.auditing.trials import Trial, as_score, trial_history
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.engine import OutOfTime, Phase, Sampler, SerialRunner
 from epsilometer.errors import InputError, MechanismError
-from epsilometer.inputs.finders.rounds import Candidate, RoundFinder, is_screened
-from epsilometer.inputs.pairs import Finder, Pair
+from epsilometer.inputs.finders.rounds import RoundFinder, is_screened
+from epsilometer.inputs.pairs import Finder, Pair, proposed_pair
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Proposal
 from epsilometer.result import AuditResult, HealthReport, Verdict
@@ -157,7 +157,8 @@ class SearchRun:
 
     def _search_pair_by_pair(self) -> None:
         """Explores every pair of a finder that is not screened."""
-        while (pair := self.finder.ask()) is not None:
+        while (proposed := self.finder.ask()) is not None:
+            pair = proposed_pair(proposed)
             if pair.has_equal_sides and not pair.equal:
                 self.finder.tell(None)  # equal inputs show nothing, and cost nothing
                 continue
@@ -181,23 +182,9 @@ class SearchRun:
         if deadline is not None:
             # Before the first screening nothing is known about how long a certificate takes.
             deadline.reserve = _MOST_RESERVED * deadline.seconds
-        began = time.monotonic()
-        candidates: list[Candidate] = []
         try:
-            while candidates := finder.propose_round():
-                for screened in self.rounds.screen(candidates):
-                    if self._stops_at_refutation:
-                        self._certify_candidate(screened, finder, screening)
-                    if self._is_decided():
-                        return
-                self.run.settings.report_status(
-                    f"{self.rounds.n_screened} of {finder.trials} pairs screened, "
-                    f"{len(self.trials)} explored"
-                )
-                limit = finder.max_seconds
-                if limit is not None and time.monotonic() - began > limit:
-                    break
-                self._reserve_time()
+            if self._is_decided_by_rounds(self.rounds, finder, screening):
+                return
         except OutOfTime as late:
             if deadline is None or deadline.is_over:
                 raise
@@ -206,7 +193,7 @@ class SearchRun:
                 # The first round hung; some pair of it may not.
                 self.rounds.best = [
                     ScreenedPair(candidate=candidate, pair=candidate.pair, score=0.0)
-                    for candidate in candidates
+                    for candidate in self.rounds.candidates
                     if candidate.pair.within is not False
                 ]
         self._release_reserve()
@@ -221,6 +208,27 @@ class SearchRun:
                 f"{self.rounds.first_refusal}"
             )
         self._certify_outside(self.rounds, finder, screening)
+
+    def _is_decided_by_rounds(
+        self, rounds: ScreenedRounds, finder: RoundFinder, screening: Screening
+    ) -> bool:
+        """Screens one round after the other; returns whether a certificate ended the search."""
+        began = time.monotonic()
+        while candidates := finder.propose_round():
+            for screened in rounds.screen(candidates):
+                if self._stops_at_refutation:
+                    self._certify_candidate(screened, finder, screening)
+                if self._is_decided():
+                    return True
+            self.run.settings.report_status(
+                f"{rounds.n_screened} of {finder.trials} pairs screened, "
+                f"{len(self.trials)} explored"
+            )
+            limit = finder.max_seconds
+            if limit is not None and time.monotonic() - began > limit:
+                break
+            self._reserve_time()
+        return False
 
     def _certify_candidate(
         self, screened: ScreenedPair, finder: RoundFinder, screening: Screening

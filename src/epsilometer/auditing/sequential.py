@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.arrays import Floats
-from epsilometer.auditing.journals import State
+from epsilometer.auditing.audit_run import AuditRun
+from epsilometer.auditing.blindness import blind_by_bets
+from epsilometer.auditing.checkpoints import State
+from epsilometer.auditing.constancy import SideAnswers, examine_constancy
 from epsilometer.auditing.judge import AnyQuestion, FinishedRun, Question, conclude, examine_draws
-from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.lost_draws import facts_of, fewer_hits, more_hits, reports_on
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
-from epsilometer.bounds.betting import Bets, anytime_lower, anytime_upper, growth_rate, place_bets
+from epsilometer.bounds.bet_rounds import BetOutcome, Guess, place_round
+from epsilometer.bounds.betting import anytime_lower, anytime_upper, growth_rate
 from epsilometer.engine import Journal, OutOfTime, Phase, Sampler, health
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
@@ -92,10 +94,17 @@ class SequentialRun:
     batch and take it back.
     """
 
-    def __init__(self, run: AuditRun) -> None:
+    def __init__(self, run: AuditRun, audited: Mechanism) -> None:
+        """Begins, or goes on from a checkpoint.
+
+        Args:
+            run: what the loop needs; its mechanism may have smaller chunks.
+            audited: the mechanism as it was given, which the result identifies.
+        """
         method = run.settings.method
         assert isinstance(method, SequentialMethod)
         self.run = run
+        self.audited = audited
         self.options = method.options
         # What was running when the time was over; empty if it was not.
         self.late = ""
@@ -127,9 +136,9 @@ class SequentialRun:
         meanwhile.
         """
         journal = self.run.sampler.journal
-        stored = journal.told(name)
+        stored = journal.read_note(name)
         if stored is None:
-            journal.tell_now(name, str(size))
+            journal.write_note_now(name, str(size))
             return size
         return int(stored)
 
@@ -182,11 +191,15 @@ class SequentialRun:
         if size > left_over:  # it was begun when more samples were allowed
             state.stopped = "samples"
             return
-        probabilities = np.transpose(guesses(state.stakes, self.ladder.claim_lines())).tolist()
-        bets = [place_bets(self.ladder.lines, p, q, size, size) for p, q in probabilities]
+        p_guesses, q_guesses = guesses(state.stakes, self.ladder.claim_lines())
+        guessed = [Guess(p, q) for p, q in zip(p_guesses.tolist(), q_guesses.tolist(), strict=True)]
         # The wealth is split by the growth that each bet promises against the claim.
-        growth = [max(float(bet.growth[self.ladder.at_claim]), 1e-12) for bet in bets]
-        shares = [rate / sum(growth) for rate in growth]
+        bets = place_round(
+            self.ladder.lines,
+            guessed,
+            sizes=[(size, size)] * len(guessed),
+            at_claim=self.ladder.at_claim,
+        )
         state.batch += 1
         draws = self._draw(Phase.CERTIFY, state.pair, size, state.batch << 32)
         if draws is None:
@@ -194,19 +207,11 @@ class SequentialRun:
             state.stopped = "seconds"
             return
         left, right = draws
-        log_wealths = []
-        for place, bet in enumerate(bets):
-            log_factor = self._count(
-                place=place,
-                share=shares[place],
-                guess=probabilities[place],
-                bet=bet,
-                left=left,
-                right=right,
-            )
-            log_wealths.append(np.log(shares[place]) + log_factor)
-        # The wealth of all bets is added up again.
-        state.add(size, np.logaddexp.reduce(log_wealths))
+        outcomes = [
+            self._count(place=place, share=share, guess=guess, left=left, right=right)
+            for place, (share, guess) in enumerate(zip(bets.shares, guessed, strict=True))
+        ]
+        state.add(size, bets.log_wealth(outcomes))
         if len(state.left) < _MOST_LEARNED:
             state.left = concatenate([state.left, left])
             state.right = concatenate([state.right, right])
@@ -246,18 +251,20 @@ class SequentialRun:
             state.change(new_stakes)
 
     def _count(
-        self, place: int, share: float, guess: list[float], bet: Bets, left: Outputs, right: Outputs
-    ) -> Floats:
-        """The logarithm of the factor that one bet won on a batch, against each value.
-
-        The counts of the batch improve the next guess.
+        self,
+        place: int,
+        share: float,
+        *,
+        guess: Guess,
+        left: Outputs,
+        right: Outputs,
+    ) -> BetOutcome:
+        """Counts the event of one bet in a batch; the counts improve the next guess.
 
         Args:
             place: the place of the bet's event among the stakes.
             share: the fraction of the wealth that was bet.
-            guess: the event's probabilities that the bet assumes, on its likelier side and on the
-                other one.
-            bet: the bet.
+            guess: the event's probabilities that the bet assumes.
             left: the outputs of the batch.
             right: likewise.
         """
@@ -276,22 +283,23 @@ class SequentialRun:
                 "stake": place,
                 "share": share,
                 "flipped": stake.candidate.flipped,
-                "p1": guess[0],
-                "q1": guess[1],
+                "p1": guess.p,
+                "q1": guess.q,
                 "left": [counts[0].hits, counts[0].trials],
                 "right": [counts[1].hits, counts[1].trials],
             }
         )
         stake.left = stake.left + counts[0]
         stake.right = stake.right + counts[1]
-        return bet.log_wealth(*stake.candidate.oriented(*counts))
+        return BetOutcome(*stake.candidate.oriented(*counts))
 
     def _draw(self, phase: Phase, number: int, n: int, skip: int) -> tuple[Outputs, Outputs] | None:
         """Draws a batch of both sides; None if time ran out before it was complete."""
         # Copies, because nothing stays of a batch that is not finished.
         prints = [side.copy() for side in self.state.fingerprints]
         try:
-            draws = self.run.sampler.both(phase, number, self.run.pairs[number], n, skip, prints)
+            pair = self.run.pairs[number]
+            draws = self.run.sampler.both(phase, number, pair, n, skip=skip, prints=prints)
         except OutOfTime as late:
             self.late = str(late)
             return None
@@ -323,9 +331,17 @@ class SequentialRun:
         # look like drift.
         later = slice(state.chosen_at, None)
         check_returned(self.run.sampler.mechanism.name, state.left, state.right)
-        reports = health.check_constant(state.left, state.right) + health.check_order(
-            state.left, state.right
+        constancy = examine_constancy(
+            (SideAnswers(state.left), SideAnswers(state.right)),
+            mechanism=self.run.sampler.mechanism,
+            pair=self.run.pairs[state.pair],
+            constant=self.run.settings.constant,
+            is_above_claim=finding.lower_bound > question.claim.value,
+            seed=self.run.settings.seed,
+            deadline=self.run.sampler.runner.deadline,
+            is_suppressed="constant" in self.run.settings.suppressed,
         )
+        reports = [*constancy.reports, *health.check_order(state.left, state.right)]
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
         reports += health.check_repeats(state.fingerprints) + self.run.remarks()
         # Those of a batch that is not finished will be drawn again, or never.
@@ -339,7 +355,7 @@ class SequentialRun:
         return conclude(
             FinishedRun(
                 question=question,
-                settings=self.run.settings.noting(**facts),
+                settings=self.run.settings.noting(constant_test=constancy.tested_by, **facts),
                 proposal=proposal,
                 findings=[finding],
                 reports=reports,
@@ -347,8 +363,16 @@ class SequentialRun:
                 began=self.run.began,
                 training=(state.left, state.right),
                 certificate_p_value=partial(self.ladder.p_value, state.best),
-                mechanism=self.run.sampler.mechanism,
+                mechanism=self.audited,
                 is_only_pair=len(self.run.pairs) == 1,
+                too_few_draws=partial(
+                    blind_by_bets,
+                    question.claim,
+                    samples=state.spent,
+                    failure=failure,
+                    pilot=state.spent - state.evidence,
+                    growth=self.options.growth,
+                ),
             )
         )
 
@@ -405,6 +429,7 @@ def run_sequential(
         seeded_mechanism=mechanism.is_seeded,
         pairs=len(pairs),
     )
+    audited = mechanism
     if _CHUNK < mechanism.chunk_size <= _ONE_AT_A_TIME:
         mechanism = copy.copy(mechanism)
         mechanism.chunk_size = _CHUNK
@@ -427,4 +452,4 @@ def run_sequential(
         budget=ErrorBudget(settings.failure_probability),
         began=time.perf_counter(),
     )
-    return SequentialRun(run).audit()
+    return SequentialRun(run, audited).audit()

@@ -1,5 +1,6 @@
 """An audit's configuration, opened before anything is drawn; and how the draws are divided."""
 
+import os
 import sys
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.config import AuditConfig
+from epsilometer.auditing.constancy import ASK, check_constant_setting
 from epsilometer.auditing.metadata import RunMetadata
 from epsilometer.claims.base import check_confidence, check_whole
 from epsilometer.engine import (
@@ -17,10 +19,12 @@ from epsilometer.engine import (
     Runner,
     check_seed,
     engine_name,
+    limit_workers,
     open_runner,
 )
 from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
+from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Method, as_method, as_options, find_method
 from epsilometer.outputs import Outputs
 
@@ -52,7 +56,9 @@ class Settings:
         representation: how outputs are looked at: "value", "bits" or "all".
         runner: where chunks are drawn, and until when.
         suppressed: health checks that are switched off.
+        constant: "ask", or "leak" if the caller says that constant answers have no noise.
         progress: notified of every drawn chunk.
+        checkpoint: the absolute path of the file from which the audit resumes; None for none.
         journal: remembers the draws of an audit that may be interrupted.
         metadata: what the run notes about itself, for the result.
     """
@@ -64,7 +70,9 @@ class Settings:
     representation: str
     runner: Runner
     suppressed: frozenset[str]
+    constant: str = ASK
     progress: Progress = field(default_factory=NoProgress)
+    checkpoint: str | None = None
     journal: Journal = field(default_factory=Journal)
     metadata: RunMetadata = field(default_factory=RunMetadata)
 
@@ -77,6 +85,17 @@ class Settings:
         listener = getattr(self.progress, "tell", None)
         if listener is not None:
             listener(text)
+
+    def with_helpful_workers(self, mechanism: Mechanism) -> "Settings":
+        """The same settings with no more workers than can help, and a word about the others."""
+        n_workers = limit_workers(self.runner, waits=mechanism.waits)
+        if n_workers is None:
+            return self
+        asked = self.metadata.jobs
+        self.report_status(
+            f"{n_workers} workers: more than that, as jobs={asked} asks for, do not help here"
+        )
+        return self.noting(jobs=n_workers, jobs_asked=asked)
 
     @property
     def failure_probability(self) -> float:
@@ -102,6 +121,8 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
         from epsilometer.storage.journal import stored_seed  # only needed with a checkpoint
 
         seed = stored_seed(config.checkpoint)
+    # By its absolute path, because a mechanism may change the folder.
+    checkpoint = None if config.checkpoint is None else os.path.abspath(config.checkpoint)
     deadline = None
     if config.max_seconds is not None:
         deadline = Deadline(config.max_seconds, may_exit_process=may_exit_process)
@@ -113,7 +134,9 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
         representation=config.representation,
         runner=open_runner(config.jobs, config.engine, deadline),
         suppressed=check_suppressed(config.suppress),
+        constant=check_constant_setting(config.constant),
         progress=_open_progress(config.progress),
+        checkpoint=checkpoint,
     )
     engine = config.engine
     distance = None
@@ -128,6 +151,7 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
         engine=engine if isinstance(engine, str) else engine_name(engine),
         options=_options_text(config),
         suppress=sorted(settings.suppressed) or None,
+        constant=None if settings.constant == ASK else settings.constant,
         max_seconds=config.max_seconds,
         representation=None if config.representation == "value" else config.representation,
         distance=distance,

@@ -15,7 +15,7 @@ from epsilometer.auditing.screening import (
     ScreenedPair,
     Screening,
 )
-from epsilometer.inputs.finders.rounds import Candidate, RoundFinder
+from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 
 # Steps of shrinking; in each the pair is replaced by a simpler one.
 _MOST_STEPS = 16
@@ -81,14 +81,14 @@ def describe_pair(screened: ScreenedPair, finder: RoundFinder) -> ScreenedPair:
 
 
 def _first_leaking(
-    simpler: list[Candidate],
-    candidate: Candidate,
+    simpler: list[PairCandidate],
+    candidate: PairCandidate,
     finder: RoundFinder,
     screening: Screening,
     *,
     draws: int,
     required_score: float,
-) -> Candidate | None:
+) -> PairCandidate | None:
     """Returns the simplest of some candidates that still looks like a leak, twice."""
     # A pair that counts must not become one that is only remarked on.
     if finder.counts(candidate):

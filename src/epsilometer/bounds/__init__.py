@@ -10,10 +10,13 @@ mistake elsewhere may cost power; one here would cost soundness. In reading orde
 * `two_counts`: bounds on ε and δ from two counts. `certificate`: bounds on the parameter of any
   claim. `p_values`: their p-values. `excess`: what an excess of power says about ε.
 * `bands`: many events at once.
-* `supporting_lines`, `betting`: evidence at any stopping time.
+* `inverse_curves`, `rank_test`: what the scores of two sides say about any claim. `auroc`: an
+  interval for the area under their ROC curve.
+* `supporting_lines`, `betting`, `bet_rounds`: evidence at any stopping time.
 * `bets_on_means`: bounds on divergences and differences of means. `pure_by_renyi`: what a
   divergence says about pure privacy.
-* `one_run`: bounds from one training run with canaries.
+* `one_run`: bounds from one training run with canaries; `one_run_walk`: from several numbers of
+  guesses at once; `one_run_curves`: for claims that are curves, by their `inverse_power`.
 """
 
 from epsilometer.bounds.binomial import Counts, lower, upper

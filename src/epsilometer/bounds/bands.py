@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
-from epsilometer.arrays import Floats, Integers
+from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts, lower, upper
 from epsilometer.bounds.budget import check_failure_probability
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, GaussianDP
@@ -75,7 +74,7 @@ class Band:
         return max(power, reversed_power)
 
 
-def band_from_counts(
+def band_from_counts(  # noqa: PLR0917  # in the order of all bounds: counts, then the failure
     left_hits: Sequence[int],
     n_left: int,
     right_hits: Sequence[int],
@@ -110,57 +109,6 @@ def band_from_counts(
         p_lower.append(lower(left, error_share * left_share))
         q_upper.append(upper(right, error_share * (1.0 - left_share)))
     return Band(p_lower=tuple(p_lower), q_upper=tuple(q_upper))
-
-
-def band_from_scores(
-    left: Floats, right: Floats, failure_probability: float, points: int = 96
-) -> Band:
-    """Returns the band of the events {score ≥ c}, the thresholds c taken from the left scores.
-
-    The k-th largest of n draws cuts off a tail whose mass is Beta(k, n − k + 1) for any continuous
-    distribution. With point masses P(score ≥ k-th largest) is larger and P(score > k-th largest)
-    is smaller in distribution, and the bounds below use the one that errs on the safe side. So a
-    few ranks that are fixed beforehand bound the tails, without a split of the draws.
-
-    Args:
-        left: shape (n,), scores of draws from P, which should be the larger ones.
-        right: shape (m,), scores of draws from Q.
-        failure_probability: what is spent on the band.
-        points: ranks per side that are bounded.
-
-    Guarantee: exact for independent draws.
-    """
-    check_failure_probability(failure_probability)
-    left_descending = np.sort(left)[::-1]
-    right_descending = np.sort(right)[::-1]
-    n = len(left_descending)
-    m = len(right_descending)
-    left_ranks = _ranks(n, points)
-    right_ranks = _ranks(m, points)
-    error_share = failure_probability / (len(left_ranks) + len(right_ranks))
-    # One event per left rank: the threshold c is the left score of that rank.
-    p_lower = betaincinv(left_ranks, n - left_ranks + 1.0, error_share)
-    # Q(score > right score of a rank), for each right rank.
-    tail_upper = betaincinv(right_ranks, m - right_ranks + 1.0, 1.0 - error_share)
-    # Nothing is known about thresholds below the last right rank.
-    tail_upper = np.append(tail_upper, 1.0)
-    right_hits = np.array(
-        [np.count_nonzero(right_descending >= left_descending[rank - 1]) for rank in left_ranks]
-    )
-    # The right score of the first rank beyond the hits is below c, so that {score ≥ c} is within
-    # {score > that right score}.
-    first_below = np.searchsorted(right_ranks, right_hits, side="right")
-    q_upper = tail_upper[first_below]
-    return Band(p_lower=tuple(p_lower.tolist()), q_upper=tuple(q_upper.tolist()))
-
-
-def _ranks(n: int, points: int) -> Integers:
-    """At most `points` ranks between 1 and n, dense at both ends, where claims differ most."""
-    largest = max(n / 2.0, 1.0)
-    n_per_end = max(points // 2, 1)
-    from_top = np.unique(np.round(np.geomspace(1.0, largest, n_per_end)).astype(np.int64))
-    from_bottom = n + 1 - from_top
-    return np.unique(np.concatenate([from_top, from_bottom]))
 
 
 class Hull(NamedTuple):

@@ -70,6 +70,8 @@ ROUNDING = 1e-9
 _HALVINGS = 50
 # Larger log-wealths are treated as this one: the inverse of its exponential is a float above 0.
 _MAX_LOG_WEALTH = 660.0
+# A bet on means with a stake below this cannot lose everything: values differ by at most 2.
+_LARGEST_STAKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ class MeanBet:
                 "the values of a bet's cells must lie between -1 and 1, "
                 "the lowest below the highest"
             )
-        if not -1.0 <= self.centre <= 1.0 or not 0.0 < self.stake < 0.5:
+        if not -1.0 <= self.centre <= 1.0 or not 0.0 < self.stake < _LARGEST_STAKE:
             raise InputError(
                 f"centre={self.centre!r} must lie in [-1, 1] "
                 f"and stake={self.stake!r} between 0 and 1/2"

@@ -20,26 +20,15 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.bernstein import bernstein_lower
 from epsilometer.bounds.budget import ErrorBudget, check_failure_probability
-from epsilometer.bounds.one_run import (
-    check_guesses,
-    one_run_epsilon,
-    one_run_mu,
-    one_run_p_value,
-)
 from epsilometer.errors import InputError
 
-# The names of `bernstein`, `budget` and `one_run` are listed because other packages import them
-# from here.
+# The names of `bernstein` and `budget` are listed because other packages import them from here.
 __all__ = [
     "Counts",
     "ErrorBudget",
     "bernstein_lower",
     "check_failure_probability",
-    "check_guesses",
     "lower",
-    "one_run_epsilon",
-    "one_run_mu",
-    "one_run_p_value",
     "upper",
 ]
 

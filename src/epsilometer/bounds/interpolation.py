@@ -54,6 +54,7 @@ def interpolated_supremum(
     region: Region,
     null: NullLine,
     q_range: Range,
+    *,
     level: float,
     blocks: int,
     tolerance: float = TOLERANCE,

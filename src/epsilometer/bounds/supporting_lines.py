@@ -97,7 +97,7 @@ def supporting_lines(claim: Claim) -> ClaimLines:
     if isinstance(claim, TradeOffDP):
         # A curve of the user's: nothing but that it never decreases is known.
         return _lines_above_steps(claim)
-    return _lines_above_concave_curve(claim)
+    return lines_above_concave_curve(claim, _GRID)
 
 
 def _lines_of_ratio(epsilon: float, delta: float) -> ClaimLines:
@@ -116,13 +116,16 @@ def _lines_of_gaussian(mu: float) -> ClaimLines:
     return ClaimLines(slopes=slopes, shifts=ndtr(z + mu) - slopes * ndtr(z) + _ROUNDING)
 
 
-def _lines_above_concave_curve(claim: Claim) -> ClaimLines:
-    """Lines above a concave curve, from its values at the points of the grid.
+def lines_above_concave_curve(claim: Claim, q: Floats) -> ClaimLines:
+    """Returns lines above a concave curve, from its values at some points.
 
     Between two points the curve stays below the extensions of the chords on both sides. The line
     with the slope of the chord between the two points is shifted up to where these extensions meet.
+
+    Args:
+        claim: whose curve it is.
+        q: shape (points,), ascending; there is a line for each stretch but the first and last.
     """
-    q = _GRID
     # The first two are computed at all q at once, which is faster. They are never below
     # `max_power`.
     if isinstance(claim, RenyiDP):

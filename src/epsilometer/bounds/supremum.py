@@ -238,7 +238,7 @@ def normal_probability(region: Region, p: Floats, q: Floats, blocks: int) -> Flo
 
 
 def greatest_probability(
-    region: Region, null: NullLine, q_range: Range, level: float, cuts: int, blocks: int
+    region: Region, null: NullLine, q_range: Range, *, level: float, cuts: int, blocks: int
 ) -> float:
     """Returns an upper bound on the region's probability along the null line with q in a range.
 

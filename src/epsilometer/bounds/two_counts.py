@@ -187,17 +187,19 @@ def supremum_over(
         region,
         null,
         q_range,
-        level,
+        level=level,
         blocks=round(_COARSE_BLOCKS * finer),
         tolerance=_COARSE_TOLERANCE,
     )
     if coarse is not None and coarse <= level:
         return coarse
     blocks = round(BLOCKS * finer)
-    fine = interpolated_supremum(region, null, q_range, level, blocks=blocks, tolerance=TOLERANCE)
+    fine = interpolated_supremum(
+        region, null, q_range, level=level, blocks=blocks, tolerance=TOLERANCE
+    )
     if fine is not None:
         return fine
-    return greatest_probability(region, null, q_range, level, cuts=_INTERVALS, blocks=blocks)
+    return greatest_probability(region, null, q_range, level=level, cuts=_INTERVALS, blocks=blocks)
 
 
 def restricted(right: Counts, failure_probability: float) -> Range:

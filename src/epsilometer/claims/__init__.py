@@ -7,7 +7,7 @@ claims from text and from stored data.
 from collections.abc import Mapping
 from typing import Any
 
-from epsilometer.claims.base import NOTIONS, Claim, as_number, check_whole
+from epsilometer.claims.base import NOTIONS, Claim, Real, as_number, check_at_least, check_whole
 from epsilometer.claims.gaussian import GaussianDP
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
 from epsilometer.claims.renyi import ZCDP, RenyiDP, bernoulli_divergence, check_order
@@ -22,11 +22,13 @@ __all__ = [
     "Claim",
     "GaussianDP",
     "PureDP",
+    "Real",
     "RenyiDP",
     "TradeOffDP",
     "as_claim",
     "as_number",
     "bernoulli_divergence",
+    "check_at_least",
     "check_order",
     "check_whole",
     "from_dict",

@@ -13,7 +13,7 @@ from epsilometer.errors import InputError
 _MAX_EXPONENT = 700.0
 
 
-class HockeyStick(Claim):
+class HockeyStickClaim(Claim):
     """A claim that P(E) ≤ e^ε·Q(E) + δ for every event E: pure and approximate privacy.
 
     The inequality holds for the event and for its complement.
@@ -38,7 +38,7 @@ class HockeyStick(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP(HockeyStick):
+class PureDP(HockeyStickClaim):
     """Pure ε-differential privacy.
 
     Example:
@@ -66,7 +66,7 @@ class PureDP(HockeyStick):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP(HockeyStick):
+class ApproxDP(HockeyStickClaim):
     """(ε, δ)-differential privacy. Its own parameter is ε at the given δ.
 
     Example:

@@ -30,12 +30,14 @@ class DivergenceClaim(Claim):
 
     def least_value(self, p: float, q: float) -> float:
         """What the two coins p and q certify, in the direction that certifies more."""
-        return float(self.least_values(np.array([p]), np.array([q]))[0])
+        values = self.least_values(np.array([p]), np.array([q]))
+        return float(values[0])
 
     def max_power(self, q: Real) -> Real:
         """The greatest p for which the claim allows the coins p and q in both directions.
 
-        It is found by bisection.
+        It is found by bisection, and rounded up: a curve that is too high costs power, never
+        soundness.
         """
         q_values = np.atleast_1d(np.asarray(q, dtype=np.float64))
         allowed = q_values.copy()
@@ -43,10 +45,10 @@ class DivergenceClaim(Claim):
         allows_certainty = self.least_values(refused, q_values) <= self.value
         for _ in range(_BISECTION_STEPS):
             middle = 0.5 * (allowed + refused)
-            # NaN counts as allowed: a curve that is too high costs power, never soundness.
-            holds = ~(self.least_values(middle, q_values) > self.value)
-            allowed = np.where(holds, middle, allowed)
-            refused = np.where(holds, refused, middle)
+            # NaN counts as allowed, which is the safe side.
+            is_refused = self.least_values(middle, q_values) > self.value
+            allowed = np.where(is_refused, allowed, middle)
+            refused = np.where(is_refused, middle, refused)
         power = np.where(allows_certainty, 1.0, refused)
         return power if isinstance(q, np.ndarray) else float(power[0])
 
@@ -82,7 +84,8 @@ class RenyiDP(DivergenceClaim):
 
     def least_values(self, p: Floats, q: Floats) -> Floats:
         """The larger divergence of the two coins; 0 where p ≤ q."""
-        return np.where(p > q, _both_directions(p, q, np.array(self.order)), 0.0)
+        divergence = _both_directions(p, q, np.array(self.order))
+        return np.where(p > q, divergence, 0.0)
 
     def fixed(self) -> dict[str, float]:
         """The parameter that stays as it is: the order."""
@@ -90,7 +93,8 @@ class RenyiDP(DivergenceClaim):
 
     def composed(self, times: int) -> "RenyiDP":
         """Multiplies ε by the number of runs, at the same order."""
-        return RenyiDP(order=self.order, epsilon=self.epsilon * check_whole("times", times))
+        runs = check_whole("times", times)
+        return RenyiDP(order=self.order, epsilon=self.epsilon * runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +120,21 @@ class ZCDP(DivergenceClaim):
         The grid includes the limit at order 1, the Kullback–Leibler divergence.
         """
         # Shape (n, orders).
-        per_order = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS) / _ZCDP_ORDERS
+        divergences = _both_directions(p[:, None], q[:, None], _ZCDP_ORDERS)
+        above_order_one = (divergences / _ZCDP_ORDERS).max(axis=1)
         at_order_one = np.maximum(_kullback_leibler(p, q), _kullback_leibler(q, p))
-        return np.where(p > q, np.maximum(per_order.max(axis=1), at_order_one), 0.0)
+        greatest = np.maximum(above_order_one, at_order_one)
+        return np.where(p > q, greatest, 0.0)
 
     def scaled(self, distance: int) -> "ZCDP":
         """Multiplies ρ by the square of the distance."""
-        return ZCDP(self.rho * check_whole("distance", distance) ** 2)
+        steps = check_whole("distance", distance)
+        return ZCDP(self.rho * steps**2)
 
     def composed(self, times: int) -> "ZCDP":
         """Multiplies ρ by the number of runs."""
-        return ZCDP(self.rho * check_whole("times", times))
+        runs = check_whole("times", times)
+        return ZCDP(self.rho * runs)
 
 
 def check_order(order: float) -> float:
@@ -155,16 +163,25 @@ def bernoulli_divergence(p: Floats, q: Floats, order: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         heads = np.where(p > 0.0, _log_ratio(p, q), 0.0)
         tails = np.where(p < 1.0, _log_ratio_of_complements(p, q), 0.0)
-        near_one = s * np.maximum(np.abs(heads), np.abs(tails)) <= 1.0
+        largest_exponent = s * np.maximum(np.abs(heads), np.abs(tails))
+        is_small = largest_exponent <= 1.0
         # Both forms hold everywhere up to rounding; one that is needed nowhere is not computed.
-        small = _in_powers_less_one(p, heads, tails, s) if near_one.any() else np.zeros(())
-        large = _in_largest_power(p, heads, tails, s) if not near_one.all() else np.zeros(())
-        return np.maximum(np.where(near_one, small, large), 0.0)
+        by_small_powers = np.zeros(())
+        by_largest_power = np.zeros(())
+        if is_small.any():
+            by_small_powers = _in_powers_less_one(p, heads, tails, s)
+        if not is_small.all():
+            by_largest_power = _in_largest_power(p, heads, tails, s)
+        divergence = np.where(is_small, by_small_powers, by_largest_power)
+        # Rounding may leave it slightly below 0.
+        return np.maximum(divergence, 0.0)
 
 
 def _in_powers_less_one(p: Floats, heads: Floats, tails: Floats, s: Floats) -> Floats:
     """Returns ln(1 + p·(e^(s·heads) − 1) + (1 − p)·(e^(s·tails) − 1))/s."""
-    sum_less_one = p * np.expm1(s * heads) + (1.0 - p) * np.expm1(s * tails)
+    of_heads = p * np.expm1(s * heads)
+    of_tails = (1.0 - p) * np.expm1(s * tails)
+    sum_less_one = of_heads + of_tails
     return np.asarray(np.log1p(sum_less_one) / s, dtype=np.float64)
 
 
@@ -173,29 +190,39 @@ def _in_largest_power(p: Floats, heads: Floats, tails: Floats, s: Floats) -> Flo
 
     The powers themselves, e^(s·heads), may overflow.
     """
-    first = np.where(p > 0.0, heads + np.log(p) / s, -np.inf)
-    second = np.where(p < 1.0, tails + np.log1p(-p) / s, -np.inf)
-    added = np.log1p(np.exp(-s * np.abs(first - second))) / s
-    return np.asarray(np.maximum(first, second) + added, dtype=np.float64)
+    of_heads = np.where(p > 0.0, heads + np.log(p) / s, -np.inf)
+    of_tails = np.where(p < 1.0, tails + np.log1p(-p) / s, -np.inf)
+    larger = np.maximum(of_heads, of_tails)
+    ratio_of_smaller = np.exp(-s * np.abs(of_heads - of_tails))
+    added = np.log1p(ratio_of_smaller) / s
+    return np.asarray(larger + added, dtype=np.float64)
 
 
 def _log_ratio(p: Floats, q: Floats) -> Floats:
     """ln(p/q); where the two are close, from their difference, which floats have exactly."""
     is_close = np.abs(p - q) <= 0.5 * q
-    return np.where(is_close, np.log1p((p - q) / q), np.log(p) - np.log(q))
+    from_difference = np.log1p((p - q) / q)
+    from_logarithms = np.log(p) - np.log(q)
+    return np.where(is_close, from_difference, from_logarithms)
 
 
 def _log_ratio_of_complements(p: Floats, q: Floats) -> Floats:
     """ln((1 − p)/(1 − q)); where the two are close, from their difference."""
     is_close = np.abs(p - q) <= 0.5 * (1.0 - q)
-    return np.where(is_close, np.log1p((q - p) / (1.0 - q)), np.log1p(-p) - np.log1p(-q))
+    from_difference = np.log1p((q - p) / (1.0 - q))
+    from_logarithms = np.log1p(-p) - np.log1p(-q)
+    return np.where(is_close, from_difference, from_logarithms)
 
 
 def _both_directions(p: Floats, q: Floats, order: Floats) -> Floats:
     """The larger of the divergences of p from q and of q from p."""
-    return np.maximum(bernoulli_divergence(p, q, order), bernoulli_divergence(q, p, order))
+    of_p_from_q = bernoulli_divergence(p, q, order)
+    of_q_from_p = bernoulli_divergence(q, p, order)
+    return np.maximum(of_p_from_q, of_q_from_p)
 
 
 def _kullback_leibler(p: Floats, q: Floats) -> Floats:
     """The Kullback–Leibler divergence of Bernoulli(p) from Bernoulli(q)."""
-    return np.asarray(rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q), dtype=np.float64)
+    of_heads = rel_entr(p, q)
+    of_tails = rel_entr(1.0 - p, 1.0 - q)
+    return np.asarray(of_heads + of_tails, dtype=np.float64)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from epsilometer.arrays import Floats
+from epsilometer.claims.accountants import accountant_curve
 from epsilometer.claims.base import Claim, Real, check_at_least, check_whole
 from epsilometer.errors import InputError
 
@@ -57,6 +58,35 @@ class TradeOffDP(Claim):
             )
         if np.any(np.diff(type_two) > _ROUNDING):
             raise InputError("curve must not increase: more type-I error never costs type-II error")
+
+    @classmethod
+    def from_accountant(cls, accountant: Any) -> Self:
+        """The claim that a privacy accountant makes: all its (ε, δ) at once.
+
+        Args:
+            accountant: a privacy-loss distribution or `PLDAccountant` of dp-accounting, a
+                `PRVAccountant` or `RDPAccountant` of Opacus, a function from ε to δ, or pairs
+                [(ε, δ), …]. Opacus' `GaussianAccountant` is refused: it approximates, and its
+                figures may be too small.
+
+        Guarantee: never tighter than the accountant. The curve is the least of the lines that its
+            pairs (ε, δ) imply, and is kept exactly by `to_dict`.
+
+        Example:
+            >>> pairs = [(0.5, 0.1), (1.0, 0.01), (2.0, 1e-5)]
+            >>> claim = em.TradeOffDP.from_accountant(pairs)
+            >>> round(claim.max_power(0.05), 3)
+            0.146
+        """
+        points = accountant_curve(accountant)
+        return cls(curve=(points.type_one, points.type_two))
+
+    def __repr__(self) -> str:
+        if callable(self.curve):
+            curve = getattr(self.curve, "__name__", type(self.curve).__name__)
+        else:
+            curve = f"<{len(self.curve[0])} points>"
+        return f"TradeOffDP(curve={curve}, excess={self.excess})"
 
     def _type_two(self, type_one: Floats) -> Floats:
         """The claimed curve at type-I errors of shape (n,)."""

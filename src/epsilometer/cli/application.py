@@ -23,6 +23,7 @@ from epsilometer.cli.profile import profile
 from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
+from epsilometer.cli.scores import scores
 from epsilometer.errors import EpsilometerError, MechanismError, public
 from epsilometer.report.formatting import clean, cut
 
@@ -39,6 +40,7 @@ _COMMANDS: tuple[Callable[..., int], ...] = (
     measure,
     profile,
     compare,
+    scores,
     replay,
     verify,
     run,
@@ -50,7 +52,7 @@ _COMMANDS: tuple[Callable[..., int], ...] = (
     reproduce,
 )
 _COMMANDS_THAT_RUN_MECHANISMS = (audit, measure, profile, compare, replay, run)
-_COMMANDS_WITH_A_VERDICT = (audit, compare, replay, run)
+_COMMANDS_WITH_A_VERDICT = (audit, compare, scores, replay, run)
 
 
 def make_app() -> typer.Typer:

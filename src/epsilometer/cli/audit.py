@@ -28,11 +28,19 @@ def audit(
     order: options.Order = None,
     mu: options.Mu = None,
     rho: options.Rho = None,
+    accountant: options.Accountant = None,
     distance: options.Distance = None,
     left: options.Left = None,
     right: options.Right = None,
     batch: options.Batch = None,
     features: options.Features = None,
+    param: options.Params = None,
+    dataset_format: options.DatasetFormat = None,
+    http_header: options.HttpHeaders = None,
+    http_method: options.HttpMethod = None,
+    http_timeout: options.HttpTimeout = None,
+    http_body: options.HttpBody = None,
+    http_answer: options.HttpAnswer = None,
     finder: options.Finder = None,
     domain: options.Domain = None,
     around: options.Around = None,
@@ -50,6 +58,7 @@ def audit(
     jobs: options.Jobs = None,
     engine: options.Engine = None,
     suppress: options.Suppress = None,
+    constant: options.Constant = None,
     stop_early: options.StopEarly = None,
     max_seconds: options.MaxSeconds = None,
     checkpoint: options.Checkpoint = None,
@@ -60,6 +69,7 @@ def audit(
     junit: options.Junit = None,
     markdown: options.Markdown = None,
     write_test: options.WriteTest = None,
+    fail_blind: options.FailBlind = None,
 ) -> int:
     """Try to refute a claim of privacy.
 
@@ -82,8 +92,8 @@ def audit(
       epsilon = 1.0
       samples = 200000
     """  # noqa: E501  # lines to be copied
+    from epsilometer.auditing.api import audit_with_config
     from epsilometer.auditing.config import AuditConfig
-    from epsilometer.auditing.public import audit_with_config
 
     if all_representations:
         if representation not in (None, "all"):
@@ -98,11 +108,19 @@ def audit(
         order=order,
         mu=mu,
         rho=rho,
+        accountant=accountant,
         distance=distance,
         left=left,
         right=right,
         batch=batch,
         features=features,
+        param=param,
+        dataset_format=dataset_format,
+        http_header=http_header,
+        http_method=http_method,
+        http_timeout=http_timeout,
+        http_body=http_body,
+        http_answer=http_answer,
         finder=finder,
         domain=domain,
         around=around,
@@ -120,6 +138,7 @@ def audit(
         jobs=jobs,
         engine=engine,
         suppress=suppress,
+        constant=constant,
         stop_early=stop_early,
         max_seconds=max_seconds,
         checkpoint=checkpoint,
@@ -129,13 +148,14 @@ def audit(
         junit=junit,
         markdown=markdown,
         write_test=write_test,
+        fail_blind=fail_blind,
     )
     request = make_request(target, given, context.obj)
     claim = request.claim()
 
     def work(progress: "ProgressBar") -> "AuditResult":
         return audit_with_config(
-            request.subject,
+            request.audit_target,
             request.inputs,
             claim,
             AuditConfig(progress=progress, **request.keywords),
@@ -143,7 +163,7 @@ def audit(
         )
 
     result = run_with_progress(work, request.record)
-    return write_and_print(result, request.files, context.obj)
+    return write_and_print(result, request.files, context.obj, fail_blind=request.fail_blind)
 
 
 def measure(
@@ -159,6 +179,13 @@ def measure(
     right: options.Right = None,
     batch: options.Batch = None,
     features: options.Features = None,
+    param: options.Params = None,
+    dataset_format: options.DatasetFormat = None,
+    http_header: options.HttpHeaders = None,
+    http_method: options.HttpMethod = None,
+    http_timeout: options.HttpTimeout = None,
+    http_body: options.HttpBody = None,
+    http_answer: options.HttpAnswer = None,
     finder: options.Finder = None,
     domain: options.Domain = None,
     around: options.Around = None,
@@ -175,6 +202,7 @@ def measure(
     jobs: options.Jobs = None,
     engine: options.Engine = None,
     suppress: options.Suppress = None,
+    constant: options.Constant = None,
     stop_early: options.StopEarly = None,
     max_seconds: options.MaxSeconds = None,
     checkpoint: options.Checkpoint = None,
@@ -196,8 +224,8 @@ def measure(
       epsilometer measure zoo:gaussian --notion approx --delta 1e-5
       epsilometer measure zoo:laplace --notion renyi --order 2
     """
+    from epsilometer.auditing.api import measure_with_config
     from epsilometer.auditing.config import AuditConfig
-    from epsilometer.auditing.public import measure_with_config
 
     given = given_settings(
         distance=distance,
@@ -205,6 +233,13 @@ def measure(
         right=right,
         batch=batch,
         features=features,
+        param=param,
+        dataset_format=dataset_format,
+        http_header=http_header,
+        http_method=http_method,
+        http_timeout=http_timeout,
+        http_body=http_body,
+        http_answer=http_answer,
         finder=finder,
         domain=domain,
         around=around,
@@ -221,6 +256,7 @@ def measure(
         jobs=jobs,
         engine=engine,
         suppress=suppress,
+        constant=constant,
         stop_early=stop_early,
         max_seconds=max_seconds,
         checkpoint=checkpoint,
@@ -236,7 +272,7 @@ def measure(
 
     def work(progress: "ProgressBar") -> "AuditResult":
         return measure_with_config(
-            request.subject,
+            request.audit_target,
             request.inputs,
             notion_class,
             fixed_parameters,

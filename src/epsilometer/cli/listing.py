@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, install_command
 from epsilometer.report.formatting import clean, figure, figure_down, plain
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def print_rows(
 
 
 def methods() -> int:
-    """List the methods that --method takes, with the names that --option takes for each.
+    """List the methods that --method takes, and their options.
 
     Installed packages may bring their own methods (entry points of the group epsilometer.methods).
     """
@@ -71,7 +71,7 @@ def zoo() -> int:
     Mechanisms of installed packages are listed below them: epsilometer audit plugin:NAME.
     """
     from epsilometer import zoo as mechanisms
-    from epsilometer.mechanisms.libraries import brought
+    from epsilometer.mechanisms.libraries import installed_plugins
 
     rows = []
     for name in mechanisms.names():
@@ -79,7 +79,7 @@ def zoo() -> int:
         truth = "kept" if entry.keeps_claim else "broken"
         rows.append((name, entry.claim.describe(), truth, entry.summary))
     print_rows(("name", "claim", "in truth", "summary"), rows)
-    plugins = sorted(brought("mechanisms").values(), key=lambda plugin: plugin.name)
+    plugins = sorted(installed_plugins("mechanisms").values(), key=lambda plugin: plugin.name)
     if plugins:
         sys.stdout.write("\n")
         plugin_rows = [(f"plugin:{plugin.name}", plugin.value) for plugin in plugins]
@@ -111,7 +111,7 @@ EXTRAS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def doctor() -> int:
-    """Tell what is installed, what is missing for which feature, and what this machine offers.
+    """Tell what is installed, and what is missing for which feature.
 
     Nothing is imported for it. Always ends with status 0: nothing that is missing is an error.
 
@@ -122,7 +122,7 @@ def doctor() -> int:
     from importlib.metadata import distributions
 
     from epsilometer.environment import describe_environment
-    from epsilometer.storage.exchange import memory_share
+    from epsilometer.storage.formats import memory_share
 
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -139,7 +139,7 @@ def doctor() -> int:
         if all(package in installed for package in packages):
             status = ", ".join(f"{package} {installed[package]}" for package in packages)
         else:
-            status = f"missing: pip install 'epsilometer[{extra}]'"
+            status = f"missing: {install_command(extra, packages[0])}"
         rows.append((extra, purpose, status))
     print_rows(("extra", "for", "status"), rows)
     return 0

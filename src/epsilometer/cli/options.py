@@ -45,7 +45,8 @@ class GroupedCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments, then the options of each group, then the others."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        for group in (*GROUPS, "Options"):
+        others: list[tuple[str, str]] = []
+        for group in GROUPS:
             sections[group] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -54,8 +55,10 @@ class GroupedCommand(TyperCommand):
             if parameter.param_type_name == "argument":
                 sections["Arguments"].append(record)
                 continue
-            group = getattr(parameter, "rich_help_panel", None) or "Options"
-            sections.setdefault(group, []).append(record)
+            panel = getattr(parameter, "rich_help_panel", None)
+            records = sections.setdefault(panel, []) if panel else others
+            records.append(record)
+        sections["Options"] = others
         for title, records in sections.items():
             if records:
                 with formatter.section(title):
@@ -75,9 +78,9 @@ class MechanismCommand(GroupedCommand):
 
 _TARGET_HELP = (
     "What to run: package.module:function (the current folder is searched), "
-    "'command:./program {dataset}', an http(s) address, recording:FILE, plugin:NAME of an "
-    "installed package, or zoo:NAME for a reference mechanism, zoo:NAME?epsilon=.7 to "
-    "calibrate it."
+    "'command:./program {dataset}' (or {file}, {stdin}), an http(s) address, recording:FILE, "
+    "plugin:NAME of an installed package, or zoo:NAME for a reference mechanism, "
+    "zoo:NAME?epsilon=.7 to calibrate it."
 )
 Target = Annotated[str, typer.Argument(metavar="TARGET", help=_TARGET_HELP)]
 TargetOrFile = Annotated[
@@ -104,6 +107,17 @@ Mu = Annotated[float | None, typer.Option(help="Claimed μ: Gaussian.", rich_hel
 Rho = Annotated[
     float | None,
     typer.Option(help="Claimed ρ: zero-concentrated.", rich_help_panel=CLAIM),
+]
+Accountant = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:FUNCTION",
+        help=(
+            "A function without arguments that returns an accountant (dp-accounting, Opacus), a "
+            "function from ε to δ, or pairs: all its (ε, δ) are claimed."
+        ),
+        rich_help_panel=CLAIM,
+    ),
 ]
 FixedEpsilon = Annotated[
     float | None,
@@ -148,7 +162,7 @@ Left = Annotated[
     str | None,
     typer.Option(
         metavar="JSON|@FILE",
-        help="One input, as JSON or @file (json, npy, csv).",
+        help="One input, as JSON or @file (json, jsonl, npy, csv, parquet).",
         rich_help_panel=INPUTS,
     ),
 ]
@@ -169,6 +183,63 @@ Features = Annotated[
     typer.Option(
         metavar="MODULE:FUNCTION",
         help="A function of one output: further columns that the event may look at.",
+        rich_help_panel=INPUTS,
+    ),
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="A further parameter of the function; may be repeated. The value is JSON, or a word.",
+        rich_help_panel=INPUTS,
+    ),
+]
+DatasetFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        help=(
+            "How a program gets {file} and {stdin}: json, jsonl, csv, npy or parquet.  "
+            "[default: json]"
+        ),
+        rich_help_panel=INPUTS,
+    ),
+]
+HttpHeaders = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--http-header",
+        metavar="NAME=VALUE",
+        help="A header for a service; may be repeated. NAME=env:VAR takes the value of a variable.",
+        rich_help_panel=INPUTS,
+    ),
+]
+HttpMethod = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METHOD",
+        help="POST, GET, PUT, PATCH or DELETE.  [default: POST]",
+        rich_help_panel=INPUTS,
+    ),
+]
+HttpTimeout = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Of one request.  [default: 30]", rich_help_panel=INPUTS),
+]
+HttpBody = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEMPLATE",
+        help="What a service is sent, e.g. '{\"records\": {dataset}}'; {n} counts a batch.",
+        rich_help_panel=INPUTS,
+    ),
+]
+HttpAnswer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Where the output is in the answer, e.g. result.values.0.",
         rich_help_panel=INPUTS,
     ),
 ]
@@ -225,7 +296,7 @@ Around = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Search the neighbours of this data (csv, json, npy).",
+        help="Search the neighbours of this data (csv, json, jsonl, npy, parquet).",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -241,7 +312,7 @@ User = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="With --around: the column that names the user.",
+        help="With --around: the column that names the user; neighbours lack all rows of one.",
         rich_help_panel=SEARCH,
     ),
 ]
@@ -339,6 +410,17 @@ Suppress = Annotated[
         rich_help_panel=DRAWS,
     ),
 ]
+Constant = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ask|leak",
+        help=(
+            "If each input always gets one answer: ask finds out whether that is noise drawn once "
+            "and kept; leak says that there is no noise. The result records it.  [default: ask]"
+        ),
+        rich_help_panel=DRAWS,
+    ),
+]
 StopEarly = Annotated[
     bool | None,
     typer.Option(
@@ -415,6 +497,14 @@ WriteTest = Annotated[
     typer.Option(
         metavar="FILE",
         help="If refuted, write the counterexample as a test for pytest.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+FailBlind = Annotated[
+    bool | None,
+    typer.Option(
+        "--fail-blind",
+        help="Exit with status 3 if nothing could have been refuted; the verdict stays.",
         rich_help_panel=OUTPUT,
     ),
 ]

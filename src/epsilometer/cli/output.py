@@ -9,7 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -142,6 +142,7 @@ class OutputFiles:
         junit: JUnit XML.
         markdown: a summary for the page of a job.
         write_test: the counterexample as a test for pytest, if the claim is refuted.
+        given_json: `json` as it was given, for the line that says how to replay the result.
     """
 
     json: str | None = None
@@ -149,18 +150,19 @@ class OutputFiles:
     junit: str | None = None
     markdown: str | None = None
     write_test: str | None = None
+    given_json: str | None = None
 
     def checked(self, answers: Answers) -> "OutputFiles":
         """The same files by absolute paths; raises for one that cannot be written."""
         checked: dict[str, str | None] = {}
-        for field in fields(self):
-            option = f"--{field.name.replace('_', '-')}"
-            checked[field.name] = writable(getattr(self, field.name), option, answers)
-        return OutputFiles(**checked)
+        for name in FILE_KEYS:
+            option = f"--{name.replace('_', '-')}"
+            checked[name] = writable(getattr(self, name), option, answers)
+        return OutputFiles(**checked, given_json=self.json)
 
 
 # The keys of a settings file that name an output file.
-FILE_KEYS = tuple(field.name for field in fields(OutputFiles))
+FILE_KEYS = ("json", "html", "junit", "markdown", "write_test")
 
 
 def writable(path: str | None, option: str, answers: Answers) -> str | None:
@@ -199,8 +201,16 @@ def write_all(writers: Sequence[Callable[[], object]]) -> EpsilometerError | Non
     return EpsilometerError("; ".join(problems)) if problems else None
 
 
-def write_and_print(result: "AuditResult", files: OutputFiles, answers: Answers) -> ExitStatus:
+def write_and_print(
+    result: "AuditResult", files: OutputFiles, answers: Answers, *, fail_blind: bool = False
+) -> ExitStatus:
     """Writes the files that were asked for, prints the result, and returns the exit status.
+
+    Args:
+        result: what was found.
+        files: where it goes besides.
+        answers: where it is printed.
+        fail_blind: whether an audit that could not have refuted anything counts as inconclusive.
 
     Raises:
         EpsilometerError: if a file could not be written. The others are, and the result is printed
@@ -209,8 +219,8 @@ def write_and_print(result: "AuditResult", files: OutputFiles, answers: Answers)
     from epsilometer.result import Verdict
 
     if files.json not in (None, "-"):
-        # For the line that says how to replay the result.
-        result = replace(result, settings={**result.settings, "json": files.json})
+        # For the line that says how to replay the result: no folder that was not given.
+        result = replace(result, settings={**result.settings, "json": files.given_json})
     problem = write_all(_writers(result, files))
     if files.json == "-":
         answers.write(result.to_json() + "\n")
@@ -222,14 +232,16 @@ def write_and_print(result: "AuditResult", files: OutputFiles, answers: Answers)
         raise problem
     if result.verdict is Verdict.REFUTED:
         return ExitStatus.REFUTED
-    if result.verdict is Verdict.INCONCLUSIVE:
+    is_blind = fail_blind and result.blind is not None
+    if result.verdict is Verdict.INCONCLUSIVE or is_blind:
         return ExitStatus.INCONCLUSIVE
     return ExitStatus.NOT_REFUTED
 
 
 def _writers(result: "AuditResult", files: OutputFiles) -> list[Callable[[], object]]:
-    from epsilometer.report.ci import render_junit, render_markdown
-    from epsilometer.storage.writing import write_whole
+    from epsilometer.report.junit import render_junit
+    from epsilometer.report.markdown import render_markdown
+    from epsilometer.storage.writing import write_atomically
 
     writers: list[Callable[[], object]] = []
     if files.json not in (None, "-"):
@@ -237,11 +249,11 @@ def _writers(result: "AuditResult", files: OutputFiles) -> list[Callable[[], obj
     if files.html is not None:
         writers.append(partial(result.save_html, files.html))
     if files.junit is not None:
-        writers.append(partial(write_whole, files.junit, render_junit([result])))
+        writers.append(partial(write_atomically, files.junit, render_junit([result])))
     if files.markdown is not None:
-        writers.append(partial(write_whole, files.markdown, render_markdown([result])))
+        writers.append(partial(write_atomically, files.markdown, render_markdown([result])))
     if files.write_test is not None and result.is_refuted:
         # Rendered by the writer: a pair that no test can hold must not cost the other files.
         test_file = files.write_test
-        writers.append(lambda: write_whole(test_file, result.to_test()))
+        writers.append(lambda: write_atomically(test_file, result.to_test()))
     return writers

@@ -1,6 +1,6 @@
 """`epsilometer profile`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,16 @@ import typer
 from epsilometer.cli import options
 from epsilometer.cli.exit_status import ExitStatus
 from epsilometer.cli.output import Answers, writable, write_all
-from epsilometer.cli.request import given_settings, make_request, run_with_progress
+from epsilometer.cli.request import (
+    given_settings,
+    make_request,
+    read_accountant,
+    run_with_progress,
+)
 
 if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile
+    from epsilometer.claims import Claim
     from epsilometer.report.progress import ProgressBar
 
 
@@ -21,24 +27,33 @@ def profile(
     target: options.Target,
     *,
     claim: options.Claims = None,
+    accountant: options.Accountant = None,
     distance: options.Distance = None,
     left: options.Left = None,
     right: options.Right = None,
     batch: options.Batch = None,
     features: options.Features = None,
+    param: options.Params = None,
+    dataset_format: options.DatasetFormat = None,
+    http_header: options.HttpHeaders = None,
+    http_method: options.HttpMethod = None,
+    http_timeout: options.HttpTimeout = None,
+    http_body: options.HttpBody = None,
+    http_answer: options.HttpAnswer = None,
     samples: options.Samples = None,
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     engine: options.Engine = None,
     suppress: options.Suppress = None,
+    constant: options.Constant = None,
     checkpoint: options.Checkpoint = None,
     representation: options.Representation = None,
     json: options.Json = None,
     html: options.Html = None,
     plot: options.Plot = None,
 ) -> int:
-    """Bound the whole privacy curve: ε at every δ, μ, and the trade-off curve.
+    """Bound the whole privacy curve: ε at every δ, and μ.
 
     All figures hold together, so any number of claims of any notion may be checked against them.
     The exit status is 1 when one of them is refuted.
@@ -50,25 +65,32 @@ def profile(
     """  # noqa: E501  # lines to be copied
     from epsilometer.auditing.config import AuditConfig
     from epsilometer.auditing.profile import profile_with_config
-    from epsilometer.claims import parse_claim
     from epsilometer.result import Verdict
-    from epsilometer.storage.writing import write_whole
+    from epsilometer.storage.writing import write_atomically
 
     answers: Answers = context.obj
     plot_file = writable(plot, "--plot", answers)
-    claims = [parse_claim(text) for text in claim or ()]
+    claims = _read_claims(claim or (), accountant)
     given = given_settings(
         distance=distance,
         left=left,
         right=right,
         batch=batch,
         features=features,
+        param=param,
+        dataset_format=dataset_format,
+        http_header=http_header,
+        http_method=http_method,
+        http_timeout=http_timeout,
+        http_body=http_body,
+        http_answer=http_answer,
         samples=samples,
         confidence=confidence,
         seed=seed,
         jobs=jobs,
         engine=engine,
         suppress=suppress,
+        constant=constant,
         checkpoint=checkpoint,
         representation=representation,
         json=json,
@@ -78,7 +100,7 @@ def profile(
 
     def work(progress: "ProgressBar") -> "Profile":
         return profile_with_config(
-            request.subject,
+            request.audit_target,
             request.inputs,
             AuditConfig(progress=progress, **request.keywords),
             may_exit_process=answers.ends_process,
@@ -89,7 +111,7 @@ def profile(
 
     writers: list[Callable[[], object]] = []
     if request.files.json not in (None, "-"):
-        writers.append(partial(write_whole, request.files.json, measured.to_json() + "\n"))
+        writers.append(partial(write_atomically, request.files.json, measured.to_json() + "\n"))
     if request.files.html is not None:
         writers.append(partial(measured.save_html, request.files.html, claims))
     if plot_file is not None:
@@ -112,3 +134,12 @@ def profile(
     if Verdict.INCONCLUSIVE in verdicts:
         return ExitStatus.INCONCLUSIVE
     return ExitStatus.NOT_REFUTED
+
+
+def _read_claims(texts: Sequence[str], accountant: str | None) -> "list[Claim]":
+    """The claims that --claim and --accountant give."""
+    from epsilometer.claims import parse_claim
+
+    claims: list[Claim] = [parse_claim(text) for text in texts]
+    accountant_claim = read_accountant(accountant, {})
+    return claims if accountant_claim is None else [*claims, accountant_claim]

@@ -9,7 +9,12 @@ import typer
 from epsilometer.cli import options
 from epsilometer.cli.files import read_result, read_value
 from epsilometer.cli.output import OutputFiles, write_and_print
-from epsilometer.cli.request import given_settings, run_with_progress, target_record
+from epsilometer.cli.request import (
+    given_settings,
+    read_call_options,
+    run_with_progress,
+    target_record,
+)
 from epsilometer.cli.targets import open_target
 from epsilometer.errors import InputError
 
@@ -23,15 +28,24 @@ def replay(
     right: options.Right = None,
     batch: options.Batch = None,
     features: options.Features = None,
+    param: options.Params = None,
+    dataset_format: options.DatasetFormat = None,
+    http_header: options.HttpHeaders = None,
+    http_method: options.HttpMethod = None,
+    http_timeout: options.HttpTimeout = None,
+    http_body: options.HttpBody = None,
+    http_answer: options.HttpAnswer = None,
     samples: options.Samples = None,
     confidence: options.Confidence = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
     engine: options.Engine = None,
+    constant: options.Constant = None,
     json: options.Json = None,
     html: options.Html = None,
     junit: options.Junit = None,
     markdown: options.Markdown = None,
+    fail_blind: options.FailBlind = None,
 ) -> int:
     """Certify a stored counterexample again, on fresh draws.
 
@@ -43,26 +57,38 @@ def replay(
       epsilometer audit zoo:svt5 --epsilon 1 --json result.json
       epsilometer replay result.json zoo:svt5
     """
-    from epsilometer.auditing.public import replay as replay_witness
+    from epsilometer.auditing.api import replay as replay_witness
     from epsilometer.inputs import Pair
 
     files = OutputFiles(json=json, html=html, junit=junit, markdown=markdown).checked(context.obj)
     stored = read_result(Path(result))
-    subject = open_target(target, bool(batch), features=features)
+    call_settings = read_call_options(
+        given_settings(
+            param=param,
+            dataset_format=dataset_format,
+            http_header=http_header,
+            http_method=http_method,
+            http_timeout=http_timeout,
+            http_body=http_body,
+            http_answer=http_answer,
+        )
+    )
+    audit_target = open_target(target, bool(batch), features=features, **call_settings)
     keywords = given_settings(
         samples=samples,
         confidence=confidence,
         seed=seed,
         jobs=jobs,
         engine=engine,
+        constant=constant,
     )
     if (left is None) != (right is None):
         raise InputError("--left and --right are given together or not at all")
     if left is not None and right is not None:
         keywords["pair"] = Pair(read_value(left, "--left"), read_value(right, "--right"))
-    work = partial(replay_witness, stored, subject, **keywords)
-    replayed = run_with_progress(work, target_record(target, bool(batch)))
-    return write_and_print(replayed, files, context.obj)
+    work = partial(replay_witness, stored, audit_target, **keywords)
+    replayed = run_with_progress(work, target_record(target, bool(batch), call_settings))
+    return write_and_print(replayed, files, context.obj, fail_blind=bool(fail_blind))
 
 
 def verify(

@@ -14,6 +14,7 @@ def reproduce(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="An experiment, see --list.")
     ] = None,
+    *,
     list_: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     all_: Annotated[
         bool,
@@ -39,7 +40,8 @@ def reproduce(
 ) -> int:
     """Regenerate the figures of the papers and of this project.
 
-    Writes results.json and figures, and prints the table.
+    Writes results.json and figures, names these files, and prints the table. A figure is compared
+    with what was expected only after enough runs: all that the experiment makes, at most 20.
 
     Examples:
       epsilometer reproduce --list
@@ -55,7 +57,7 @@ def reproduce(
     if list_:
         from epsilometer.cli.listing import print_rows
 
-        print_rows(("name", "summary"), list(experiments.summaries().items()))
+        print_rows(("name", "paper", "there", "summary"), experiments.listing())
         return 0
     if all_ and (name is not None or set_):
         raise InputError(
@@ -66,6 +68,7 @@ def reproduce(
     if all_:
         results = experiments.run_all(quick=quick, runs=runs, out=out, seed=seed, jobs=jobs)
         sys.stdout.write(results.read_text(encoding="utf-8"))
+        sys.stdout.write(f"written: {results.with_suffix('.json')}\n")
     else:
         settings = named_texts(set_ or [], "--set")
         results = experiments.run(name, runs, out, seed, jobs, settings, quick)

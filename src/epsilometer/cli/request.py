@@ -4,29 +4,37 @@ Settings are a dictionary by the long names of the options, whether they come fr
 or from a TOML file. The command line wins.
 """
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from epsilometer.cli.files import read_dataset, read_options, read_value
+from epsilometer.cli.files import (
+    read_dataset,
+    read_headers,
+    read_options,
+    read_value,
+    read_values,
+)
 from epsilometer.cli.options import count
 from epsilometer.cli.output import FILE_KEYS, Answers, OutputFiles, writable
 from epsilometer.cli.settings_file import (
+    CALL_KEYS,
     CLAIM_KEYS,
     INPUT_KEYS,
     RUN_KEYS,
     SEARCH_KEYS,
     read_settings,
 )
-from epsilometer.cli.targets import open_target, public_target
-from epsilometer.errors import InputError, MechanismError, did_you_mean
+from epsilometer.cli.targets import HTTP_KEYS, open_accountant, open_target, public_target
+from epsilometer.errors import InputError, MechanismError, did_you_mean, public
 
 if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile
     from epsilometer.claims import Claim
-    from epsilometer.mechanisms.functions import Subject
+    from epsilometer.mechanisms.functions import AuditTarget
     from epsilometer.result import AuditResult
 
 _Result = TypeVar("_Result", "AuditResult", "Profile")
@@ -44,26 +52,32 @@ class AuditRequest:
     """What to run and where to put the answer.
 
     Attributes:
-        subject: the mechanism that the target names, with what it brings.
+        audit_target: the mechanism that the target names, with what it brings.
         inputs: pairs of inputs, or a finder; None for the worst pair of a zoo entry.
         parameters: the parameters of a claim that were given.
+        accountant_claim: the claim of the accountant that was given; None if none was.
         keywords: settings of the run that were given.
         record: what is added to the settings of the result.
         files: where the result goes.
+        fail_blind: whether an audit that could not have refuted anything exits with status 3.
     """
 
-    subject: "Subject"
+    audit_target: "AuditTarget"
     inputs: Any
     parameters: dict[str, float]
     keywords: dict[str, Any]
     record: dict[str, Any]
     files: OutputFiles
+    fail_blind: bool = False
+    accountant_claim: "Claim | None" = None
 
     def claim(self) -> "Claim | None":
         """What is claimed; None leaves it to a mechanism that brings its own claim."""
         from epsilometer.claims import from_parameters
 
-        if not self.parameters and self.subject.makes_a_promise:
+        if self.accountant_claim is not None:
+            return self.accountant_claim
+        if not self.parameters and self.audit_target.has_claim:
             return None
         return from_parameters(**self.parameters)
 
@@ -87,9 +101,10 @@ def make_request(target: str, given: Mapping[str, Any], answers: Answers) -> Aud
             settings[side] = read_value(settings[side], f"--{side}")
     if "option" in settings:
         settings["options"] = read_options(settings.pop("option"))
+    settings = read_call_options(settings)
     if "around" in settings:
         data_file = Path(settings["around"].removeprefix("@"))
-        settings["around"] = read_dataset(data_file, "--around")
+        settings["around"] = read_dataset(data_file, "--around", settings.get("user"))
     finder_name = settings.pop("finder", None)
     folders: tuple[Path, ...] = ()
     if target.endswith(".toml"):
@@ -100,6 +115,25 @@ def make_request(target: str, given: Mapping[str, Any], answers: Answers) -> Aud
     if finder_name is not None:
         settings["finder"] = {**settings.get("finder", {}), "name": finder_name}
     return request_from_settings(target, settings, answers, folders)
+
+
+def read_call_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those about the call of the target as a file has them.
+
+    --param becomes the table `params`, those that begin with --http- become the table `http`.
+    """
+    settings = dict(given)
+    if "param" in settings:
+        settings["params"] = read_values(settings.pop("param"), "--param")
+    http: dict[str, Any] = {}
+    if "http_header" in settings:
+        http["headers"] = read_headers(settings.pop("http_header"))
+    for key in HTTP_KEYS:
+        if f"http_{key}" in settings:
+            http[key] = settings.pop(f"http_{key}")
+    if http:
+        settings["http"] = http
+    return settings
 
 
 def request_from_settings(
@@ -128,22 +162,43 @@ def request_from_settings(
         if isinstance(value, int) and abs(value) >= _TOO_MANY:
             raise InputError(f"{option} = {value} is too large")
     batch = bool(settings.get("batch"))
-    subject = open_target(target, batch, folders, settings.get("features"))
+    call_settings = {key: settings[key] for key in CALL_KEYS if key in settings}
+    audit_target = open_target(
+        target, batch, folders, features=settings.get("features"), **call_settings
+    )
+    parameters = claim_parameters(settings)
+    record = target_record(target, batch, call_settings)
+    accountant = settings.get("accountant")
+    if accountant is not None:
+        record["accountant"] = accountant
     return AuditRequest(
-        subject=subject,
-        inputs=_inputs(settings, subject),
-        parameters=claim_parameters(settings),
+        audit_target=audit_target,
+        inputs=_inputs(settings, audit_target),
+        parameters=parameters,
+        accountant_claim=read_accountant(accountant, parameters, folders),
         keywords=keywords,
-        record=target_record(target, batch),
+        record=record,
         files=files,
+        fail_blind=bool(settings.get("fail_blind")),
     )
 
 
-def target_record(target: str, batch: bool) -> dict[str, Any]:
-    """What the settings of a result say about its target."""
+def target_record(
+    target: str, batch: bool, call_settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the settings of a result say about its target, and how it was called.
+
+    Of headers there are the names, whatever their values are.
+    """
     record: dict[str, Any] = {"target": public_target(target)}
     if batch:
         record["batch"] = True
+    http = (call_settings or {}).get("http") or {}
+    shown = {key: public(str(value)) for key, value in http.items() if key != "headers"}
+    if shown:
+        record["http"] = shown
+    if http.get("headers"):
+        record["http_headers"] = sorted(http["headers"])
     return record
 
 
@@ -157,7 +212,8 @@ def run_with_progress(work: Callable[..., _Result], record: Mapping[str, Any]) -
     Raises:
         KeyboardInterrupt: with a text that says how far the work came.
     """
-    from epsilometer.report.progress import ProgressBar
+    from epsilometer.report.progress import PatienceNotice, ProgressBar
+    from epsilometer.result import AuditResult
 
     hint = "--stop-early usually needs fewer draws, --jobs uses more cores"
     progress = ProgressBar(hint=hint, waited=time.process_time())
@@ -174,12 +230,41 @@ def run_with_progress(work: Callable[..., _Result], record: Mapping[str, Any]) -
         ) from error
     except BaseException as error:
         raise MechanismError(f"the mechanism raised {type(error).__name__}: {error}") from error
-    return replace(result, settings={**result.settings, **record})
+    asked = result.settings.get("jobs_asked")
+    if asked is not None:
+        sys.stderr.write(
+            f"epsilometer: --jobs {asked} was lowered to {result.settings['jobs']}: more workers "
+            "do not help on this machine\n"
+        )
+    result = replace(result, settings={**result.settings, **record})
+    if isinstance(result, AuditResult):
+        with PatienceNotice("working out what this audit would have seen"):
+            _ = result.detectable, result.detectable_mass
+    return result
 
 
 def claim_parameters(settings: Mapping[str, Any]) -> dict[str, float]:
-    """The parameters of a claim that were given."""
-    return {name: settings[name] for name in CLAIM_KEYS if settings.get(name) is not None}
+    """The parameters of a claim that were given: its numbers, not an accountant."""
+    names = [name for name in CLAIM_KEYS if name != "accountant"]
+    return {name: settings[name] for name in names if settings.get(name) is not None}
+
+
+def read_accountant(
+    place: str | None, parameters: Mapping[str, Any], folders: tuple[Path, ...] = ()
+) -> "Claim | None":
+    """The claim of the accountant that was given, None if none was.
+
+    Args:
+        place: what --accountant says.
+        parameters: other parameters of a claim, which contradict an accountant.
+        folders: searched for modules after the current folder.
+    """
+    if place is None:
+        return None
+    if parameters:
+        given = ", ".join(f"--{name}" for name in parameters)
+        raise InputError(f"--accountant is a whole claim and does not go with {given}")
+    return open_accountant(place, folders)
 
 
 def find_notion(name: str) -> "type[Claim]":
@@ -228,6 +313,11 @@ def open_finder(table: Mapping[str, Any], seed: int | None) -> Any:
     if seed is not None and takes_a_seed:
         settings.setdefault("seed", seed)
     if "around" not in settings:
+        if "user" in settings:
+            raise InputError(
+                "--user names a column of the data of --around; the user column of a domain is "
+                'part of it: {"kind": "table", "columns": …, "user": "COLUMN"}'
+            )
         return read_finder(settings)
     if "domain" in settings or settings.pop("name") != "search":
         raise InputError(
@@ -260,12 +350,16 @@ def _merge(from_file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
         replaced.update(("method", "options"))
     settings = {name: value for name, value in from_file.items() if name not in replaced}
     settings.update(given)
-    if "options" in given and "options" in from_file and "options" not in replaced:
-        settings["options"] = {**from_file["options"], **given["options"]}
+    for table in ("options", "params", "http"):
+        if table in given and table in from_file and table not in replaced:
+            settings[table] = {**from_file[table], **given[table]}
+    if "headers" in given.get("http", {}) and "headers" in from_file.get("http", {}):
+        headers = {**from_file["http"]["headers"], **given["http"]["headers"]}
+        settings["http"] = {**settings["http"], "headers": headers}
     return settings
 
 
-def _inputs(settings: Mapping[str, Any], subject: "Subject") -> Any:
+def _inputs(settings: Mapping[str, Any], audit_target: "AuditTarget") -> Any:
     sides = [side for side in ("left", "right") if side in settings]
     if "finder" in settings:
         if sides or "pairs" in settings:
@@ -282,7 +376,7 @@ def _inputs(settings: Mapping[str, Any], subject: "Subject") -> Any:
     if sides:
         missing = "--right" if sides == ["left"] else "--left"
         raise InputError(f"--{sides[0]} needs {missing} as well")
-    if subject.worst_pair is None:
+    if audit_target.worst_pair is None:
         raise InputError(
             "--left and --right are needed: the two neighbouring inputs, as JSON or @file; "
             "or --domain, or --around"

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from epsilometer.cli.suite_file import Suite, check_family_confidence, read_suit
 from epsilometer.cli.targets import public_target
 from epsilometer.errors import InputError, public
 from epsilometer.result import AuditResult
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 from epsilometer.suites import (
     Entry,
     Family,
@@ -57,6 +58,7 @@ def run(
     suite: Annotated[
         str, typer.Argument(metavar="SUITE", help="A TOML file with one [[audit]] per audit.")
     ],
+    *,
     jobs: Annotated[
         int | None, typer.Option(help="Audits at a time.  [default: one per core]")
     ] = None,
@@ -92,12 +94,13 @@ def run(
     junit: options.Junit = None,
     markdown: options.Markdown = None,
 ) -> int:
-    """Run many audits from one file, and show what changed since the last run.
+    """Run many audits from one file, and show what changed.
 
     Every result is stored as soon as it is there: a run that was interrupted or killed resumes
     where it was. Keys above the first [[audit]] are defaults; each audit takes the keys of
     audit.toml, and name, expect ("refuted" for a mechanism that is known to be broken), notion (to
-    measure instead), time_limit (seconds).
+    measure instead), time_limit (seconds), fail_blind (true: exit status 3 for an audit that could
+    not have refuted anything).
 
     suite.toml:
       samples = 50000
@@ -116,7 +119,8 @@ def run(
     nights together, which take fresh seeds.
 
     The exit status is 2 if an audit could not be done, else 1 if a claim is refuted (or is not,
-    though "refuted" was expected), else 3 if an audit is inconclusive, else 0.
+    though "refuted" was expected), else 3 if an audit is inconclusive (or blind, with fail_blind),
+    else 0.
     """
     read = read_suite(Path(suite))
     entries = read.entries
@@ -145,21 +149,25 @@ def run(
         for entry in remaining:
             page = str(folder / pages[entry.name])
             tasks.append(Job(SuiteTask(suite_file, settings[entry.name], page), entry.seconds))
-        n_workers = jobs or os.cpu_count() or 1
-        outcomes |= _audit_all(remaining, tasks, n_workers, past, number, answers)
+        n_workers = _helpful_jobs(jobs, [settings[entry.name] for entry in remaining])
+        outcomes |= _audit_all(
+            remaining, tasks, n_workers=n_workers, past=past, number=number, answers=answers
+        )
         past.close_run(number)
         family = None
         if terms is not None:
             family = judge_family(entries, outcomes, terms, past.begun_again(number))
-        finished = _gather(read.title, entries, outcomes, past, number, family)
+        finished = _gather(
+            read.title, entries, outcomes=outcomes, past=past, number=number, family=family
+        )
     writers: list[Callable[[], object]] = [partial(write_index, finished, folder)]
     if family is not None:
         family_text = render_family(finished, family)
-        writers.append(partial(write_whole, folder / "family.json", family_text))
+        writers.append(partial(write_atomically, folder / "family.json", family_text))
     if junit_file is not None:
-        writers.append(partial(write_whole, junit_file, render_suite_junit(finished)))
+        writers.append(partial(write_atomically, junit_file, render_suite_junit(finished)))
     if markdown_file is not None:
-        writers.append(partial(write_whole, markdown_file, render_suite_markdown(finished)))
+        writers.append(partial(write_atomically, markdown_file, render_suite_markdown(finished)))
     problem = write_all(writers)
     print_summary(finished, Path(out), answers)
     if problem is not None:
@@ -208,12 +216,12 @@ def _open_run(
     """
     if request is None:
         return past.open_run(fresh), None
-    from epsilometer.engine import chunks
+    from epsilometer.engine import seeds
 
     return past.open_family_run(
         confidence=request.confidence,
         digest=family_digest(entries),
-        fresh_seed=chunks.fresh_seed,
+        fresh_seed=seeds.fresh_seed,
         counts_nights=request.counts_nights,
         night=request.night,
         fresh=fresh,
@@ -250,9 +258,32 @@ def _settings_of_this_run(
     return {entry.name: terms.settings_for(entry, family_size) for entry in entries}
 
 
+def _helpful_jobs(jobs: int | None, settings: Sequence[Mapping[str, Any]]) -> int:
+    """How many audits to run at a time: as many as were asked for, unless more than can help.
+
+    Args:
+        jobs: as asked for; None for one per core.
+        settings: of the audits.
+    """
+    from epsilometer.engine.runners import helpful_jobs
+
+    if jobs is None:
+        return os.cpu_count() or 1
+    targets = [str(audit.get("mechanism", "")) for audit in settings]
+    waits = any(target.startswith(("http:", "https:", "command:")) for target in targets)
+    n_workers = helpful_jobs(jobs, waits=waits)
+    if n_workers < jobs and len(settings) > n_workers:
+        sys.stderr.write(
+            f"epsilometer: --jobs {jobs} was lowered to {n_workers}: more audits at a time do not "
+            "help on this machine\n"
+        )
+    return n_workers
+
+
 def _audit_all(
     entries: Sequence[Entry],
     tasks: Sequence[Job],
+    *,
     n_workers: int,
     past: History,
     number: int,
@@ -291,6 +322,7 @@ def _audit_all(
 def _gather(
     title: str,
     entries: Sequence[Entry],
+    *,
     outcomes: Mapping[str, Outcome],
     past: History,
     number: int,
@@ -307,7 +339,8 @@ def _gather(
         bounds[entry.name] = [bound for bound in earlier_bounds if bound is not None]
         # Without secrets: the index shows them.
         target = public_target(entry.settings.get("mechanism", ""))
-        settings = {**entry.settings, "mechanism": target}
+        settings = {key: value for key, value in entry.settings.items() if key != "http"}
+        settings["mechanism"] = target
         shown_entries.append(dataclasses.replace(entry, settings=settings))
     pages = {
         name: page

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from epsilometer.cli.output import Answers
 from epsilometer.report.formatting import duration, figure_down, plain
 from epsilometer.report.text import COLOURS
+from epsilometer.report.wording import coloured_as
 from epsilometer.suites import Outcome
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _LiveTable(SuiteProgress):
                 colour = "magenta"
                 seconds = ""
             else:
-                colour = COLOURS[outcome.result.verdict]
+                colour = COLOURS[coloured_as(outcome.result)]
                 seconds = duration(outcome.result.seconds)
             verdict = Text(outcome.word, style=colour)
             table.add_row(name, verdict, Text(_figures(outcome)), seconds)

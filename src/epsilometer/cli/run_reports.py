@@ -8,7 +8,7 @@ from epsilometer.cli.output import Answers
 from epsilometer.cli.run_worker import write_page
 from epsilometer.report import junit, markdown
 from epsilometer.report.formatting import plain
-from epsilometer.storage.writing import write_whole
+from epsilometer.storage.writing import write_atomically
 from epsilometer.suites import Family
 from epsilometer.suites.index import SuiteRun, counted, render_index
 
@@ -30,6 +30,7 @@ def render_suite_junit(run: SuiteRun) -> str:
                 expected=entry.expected,
                 more_properties=run.family_properties(entry),
                 is_alone=_is_refuted_alone(run, entry.name),
+                fail_blind=entry.fail_blind,
             )
         cases.append(case)
     return junit.junit_document(run.title, cases, run.family_properties())
@@ -58,7 +59,8 @@ def render_suite_markdown(run: SuiteRun) -> str:
             outcome.result, entry.name, more, is_expected=is_expected, is_alone=is_alone
         )
         lines.append(row)
-        if outcome.status(entry.expected):  # also what is refuted alone
+        # Also what is refuted alone.
+        if outcome.status(entry.expected, fail_blind=entry.fail_blind):
             folds += ["", *markdown.folded(outcome.result, entry.name)]
     return "\n".join([*lines, *folds]) + "\n"
 
@@ -75,7 +77,7 @@ def write_index(run: SuiteRun, folder: Path) -> None:
         result = run.outcomes[name].result
         if result is not None and not (folder / page).is_file():
             write_page(result, folder / page)
-    write_whole(folder / "index.html", render_index(run))
+    write_atomically(folder / "index.html", render_index(run))
 
 
 def print_summary(run: SuiteRun, folder: Path, answers: Answers) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epsilometer.cli.output import Answers
-from epsilometer.errors import EpsilometerError
+from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.result import AuditResult
 
 
@@ -56,7 +56,7 @@ def write_page(result: AuditResult, page: Path) -> None:
 
 
 def _audit(suite: Path, settings: Mapping[str, Any]) -> AuditResult:
-    from epsilometer.auditing.public import audit, measure
+    from epsilometer.auditing.api import audit, measure
     from epsilometer.cli.request import find_notion, request_from_settings
     from epsilometer.cli.settings_file import resolve_inputs
 
@@ -64,9 +64,12 @@ def _audit(suite: Path, settings: Mapping[str, Any]) -> AuditResult:
     notion = resolved.pop("notion", None)
     folders = (suite.parent.resolve(),)
     request = request_from_settings(str(settings["mechanism"]), resolved, Answers(), folders)
+    result: AuditResult
     if notion is None:
-        result = audit(request.subject, request.inputs, request.claim(), **request.keywords)
+        result = audit(request.audit_target, request.inputs, request.claim(), **request.keywords)
     else:
+        if request.accountant_claim is not None:
+            raise InputError("accountant is a claim, and notion measures without one")
         keywords: dict[str, Any] = {**request.keywords, **request.parameters}
-        result = measure(request.subject, request.inputs, find_notion(str(notion)), **keywords)
+        result = measure(request.audit_target, request.inputs, find_notion(str(notion)), **keywords)
     return dataclasses.replace(result, settings={**result.settings, **request.record})

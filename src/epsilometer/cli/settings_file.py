@@ -7,7 +7,8 @@ from typing import Any
 
 from epsilometer.cli.files import read_dataset, read_parsed
 from epsilometer.cli.output import FILE_KEYS
-from epsilometer.errors import InputError, meant_or_known, shown
+from epsilometer.cli.targets import check_http_table
+from epsilometer.errors import InputError, meant_or_known, short_repr
 
 CLAIM_KEYS = (
     "epsilon",
@@ -15,6 +16,13 @@ CLAIM_KEYS = (
     "order",
     "mu",
     "rho",
+    "accountant",
+)
+# How the target is called, where that can be chosen.
+CALL_KEYS = (
+    "params",
+    "dataset_format",
+    "http",
 )
 INPUT_KEYS = (
     "left",
@@ -47,6 +55,7 @@ RUN_KEYS = (
     "jobs",
     "engine",
     "suppress",
+    "constant",
     "stop_early",
     "max_seconds",
     "checkpoint",
@@ -57,30 +66,52 @@ KEYS = (
     "mechanism",
     "batch",
     "features",
+    *CALL_KEYS,
     *INPUT_KEYS,
     *_SEARCH_OPTION_KEYS,
     *CLAIM_KEYS,
     *RUN_KEYS,
     *FILE_KEYS,
+    "fail_blind",
 )
 # The types of values that are checked here; others are checked where they are used.
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "mechanism": str,
     "batch": bool,
     "features": str,
+    "accountant": str,
+    "params": dict,
+    "dataset_format": str,
+    "http": dict,
+    "domain": (str, dict),
     "around": str,
+    "relation": str,
+    "user": str,
     "beyond": bool,
+    "search_on": bool,
     "pairs": list,
     "finder": dict,
     "method": str,
     "options": dict,
     "engine": str,
     "suppress": list,
+    "constant": str,
     "stop_early": bool,
     "max_seconds": (int, float),
     "checkpoint": str,
     "representation": str,
+    "fail_blind": bool,
     **dict.fromkeys(FILE_KEYS, str),
+}
+
+# These types in the words of a TOML file.
+_TYPE_WORDS: dict[type | tuple[type, ...], str] = {
+    str: "a text",
+    bool: "true or false",
+    list: "a list",
+    dict: "a table",
+    (int, float): "a number",
+    (str, dict): "a text or a table",
 }
 
 
@@ -111,10 +142,11 @@ def check_settings_table(settings: Mapping[str, Any], where: str, more: Sequence
         if key not in known:
             raise InputError(f"{where}: unknown key {key!r}{meant_or_known(key, known)}")
         if key in _TYPES and not isinstance(value, _TYPES[key]):
-            kind = getattr(_TYPES[key], "__name__", "number")
-            raise InputError(f"{where}: {key} = {shown(value)} must be a {kind}")
+            kind = _TYPE_WORDS[_TYPES[key]]
+            raise InputError(f"{where}: {key} = {short_repr(value)} must be {kind}")
         if key == "suppress" and not all(isinstance(name, str) for name in value):
-            raise InputError(f"{where}: suppress = {shown(value)} must be a list of texts")
+            raise InputError(f"{where}: suppress = {short_repr(value)} must be a list of texts")
+    check_http_table(settings.get("http", {}), f"{where}: [http]")
     if "mechanism" not in settings:
         raise InputError(f'{where} names no mechanism: write mechanism = "package.module:function"')
 
@@ -129,9 +161,9 @@ def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
             resolved[key] = _resolve(resolved[key], path)
     for table in (resolved, resolved.get("finder", {})):
         if isinstance(table.get("around"), str):
-            table["around"] = read_dataset(
-                path.parent / table["around"].removeprefix("@"), "around"
-            )
+            data_file = path.parent / table["around"].removeprefix("@")
+            user = resolved.get("user", table.get("user"))
+            table["around"] = read_dataset(data_file, "around", user)
     if "pairs" in resolved:
         resolved["pairs"] = [_resolve_pair(pair, path) for pair in resolved["pairs"]]
     return resolved
@@ -139,7 +171,10 @@ def resolve_inputs(settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 def _resolve_pair(pair: Any, path: Path) -> tuple[Any, Any]:
     if not isinstance(pair, list) or len(pair) != 2:
-        raise InputError(f"{path}: every entry of pairs must be [left, right], not {pair!r}")
+        raise InputError(
+            f"{path}: every entry of pairs must be [left, right], not {short_repr(pair)}; one pair "
+            "is pairs = [[left, right]], or left = … and right = …"
+        )
     left, right = pair
     return _resolve(left, path), _resolve(right, path)
 

@@ -12,17 +12,24 @@ from typing import Any
 
 from epsilometer.cli.files import read_parsed
 from epsilometer.cli.output import FILE_KEYS
-from epsilometer.cli.settings_file import CLAIM_KEYS, INPUT_KEYS, check_settings_table
+from epsilometer.cli.settings_file import (
+    CALL_KEYS,
+    CLAIM_KEYS,
+    INPUT_KEYS,
+    check_settings_table,
+)
 from epsilometer.cli.targets import public_target, split_command
 from epsilometer.environment import package_version
-from epsilometer.errors import InputError, public, shown
+from epsilometer.errors import InputError, public, short_repr
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
-from epsilometer.storage.exchange import named_files
+from epsilometer.storage.formats import named_files
 from epsilometer.suites.history import Entry
 
 # Keys of one audit, besides those of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")
+# Keys that are about the outcome, and not about how the audit is run.
+_NOT_OF_THE_AUDIT = ("name", "expect", "time_limit", "fail_blind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ def check_family_confidence(value: object, name: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
         raise InputError(
-            f"{name} = {shown(value)} must be a number above 0 and below 1, for example 0.95"
+            f"{name} = {short_repr(value)} must be a number above 0 and below 1, for example 0.95"
         )
     return float(value)
 
@@ -73,7 +80,7 @@ def read_suite(path: Path) -> Suite:
         family_confidence = check_family_confidence(family_confidence, f"{path}: family_confidence")
     nights = tables.pop("nights", False)
     if not isinstance(nights, bool):
-        raise InputError(f"{path}: nights = {shown(nights)} must be true or false")
+        raise InputError(f"{path}: nights = {short_repr(nights)} must be true or false")
     if audits is None:
         audits = [tables]
         tables = {}
@@ -102,7 +109,22 @@ def _defaults_for(audit: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict
     for keys in (CLAIM_KEYS, INPUT_KEYS):
         if not audit.keys().isdisjoint(keys):
             replaced.update(keys)
+    replaced.update(_defaults_of_other_targets(audit.get("mechanism", defaults.get("mechanism"))))
     return {name: value for name, value in defaults.items() if name not in replaced}
+
+
+def _defaults_of_other_targets(target: object) -> set[str]:
+    """The keys about how a target is called that this kind of target does not have."""
+    kind = str(target).partition(":")[0]
+    if kind == "command":
+        own_key = "dataset_format"
+    elif kind in ("http", "https"):
+        own_key = "http"
+    elif kind in ("zoo", "recording"):
+        own_key = ""
+    else:
+        own_key = "params"
+    return set(CALL_KEYS) - {own_key}
 
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
@@ -120,9 +142,7 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
         raise InputError(
             f"{where}: {given[0]} is for single audits; a suite writes its files into --out"
         )
-    settings = {
-        key: value for key, value in table.items() if key not in ("name", "expect", "time_limit")
-    }
+    settings = {key: value for key, value in table.items() if key not in _NOT_OF_THE_AUDIT}
     try:
         expected = Verdict(table["expect"]) if "expect" in table else None
     except ValueError:
@@ -141,6 +161,7 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
         _digest(path, settings),
         expected,
         None if limit is None else float(limit),
+        fail_blind=bool(table.get("fail_blind", False)),
     )
 
 
@@ -148,6 +169,8 @@ def _digest(path: Path, settings: Mapping[str, Any]) -> str:
     """A digest that changes with the settings, the files that they name or import, and with us."""
     mechanism = str(settings.get("mechanism", ""))
     files = {*_input_files(path, settings), *_mechanism_files(path, mechanism)}
+    if "accountant" in settings:
+        files.update(_mechanism_files(path, str(settings["accountant"])))
     written = json.dumps(settings, sort_keys=True, default=str)
     content = f"{package_version()}\n{written}\n{files_digest(sorted(files))}\n"
     return hashlib.sha256(content.encode()).hexdigest()

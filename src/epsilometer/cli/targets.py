@@ -3,7 +3,8 @@
 import importlib
 import shlex
 import sys
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -13,40 +14,96 @@ from urllib.parse import parse_qsl
 from epsilometer.errors import (
     InputError,
     did_you_mean,
+    meant_or_known,
     public,
     public_address,
     public_arguments,
+    short_repr,
 )
 
 if TYPE_CHECKING:
+    from epsilometer.claims import Claim
     from epsilometer.mechanisms.features import Features
-    from epsilometer.mechanisms.functions import Subject
+    from epsilometer.mechanisms.functions import AuditTarget
+
+
+@dataclass(frozen=True, slots=True)
+class CallOptions:
+    """How a target is called, where it can be called in several ways; None leaves it open.
+
+    Attributes:
+        params: further parameters of a function, by name.
+        dataset_format: how a program gets its dataset: json, jsonl, csv, npy or parquet.
+        http: headers, method, timeout, body and answer of a service, as `from_http` takes them.
+    """
+
+    params: Mapping[str, Any] | None = None
+    dataset_format: str | None = None
+    http: Mapping[str, Any] | None = None
+
+    def check(self, kind: str, *allowed: str) -> None:
+        """Raises if an option is given that this kind of target does not have.
+
+        Args:
+            kind: in words.
+            allowed: the options that it has.
+        """
+        for option in fields(self):
+            if getattr(self, option.name) and option.name not in allowed:
+                flag, meaning = _OPTION_MEANINGS[option.name]
+                raise InputError(f"{flag} is for {meaning}, and the target is {kind}")
+
+
+_NO_OPTIONS = CallOptions()
+# How each option is given on the command line, and what it is for.
+_OPTION_MEANINGS = {
+    "params": ("--param", "functions (a zoo mechanism takes zoo:NAME?epsilon=.7)"),
+    "dataset_format": ("--dataset-format", "programs (command:PROGRAM with {file} or {stdin})"),
+    "http": ("--http-…", "services (an http or https address)"),
+}
+# What the table [http] of a TOML file may hold, with its types.
+HTTP_KEYS: dict[str, type | tuple[type, ...]] = {
+    "headers": dict,
+    "method": str,
+    "timeout": (int, float),
+    "body": str,
+    "answer": str,
+}
 
 
 def open_target(
     target: str,
     batch: bool = False,
     folders: tuple[Path, ...] = (),
+    *,
     features: str | None = None,
-) -> "Subject":
+    params: Mapping[str, Any] | None = None,
+    dataset_format: str | None = None,
+    http: Mapping[str, Any] | None = None,
+) -> "AuditTarget":
     """The mechanism that a target names, with the claim and the inputs that it brings.
 
     Args:
         target: "zoo:NAME", "zoo:NAME?key=value&…", "package.module:function",
-            "command:PROGRAM ARGUMENTS" with {dataset} among them, an http(s) address,
+            "command:PROGRAM ARGUMENTS" with {dataset}, {file} or {stdin} among them, an http(s)
+            address,
             "recording:FILE" or "recording:LEFT,RIGHT", or "plugin:NAME" for what an installed
             package brings.
         batch: whether the function, program or service draws many outputs per call.
         folders: searched for modules after the current folder.
         features: "package.module:function" of a function of one output, or None.
+        params: further parameters of a function, by name.
+        dataset_format: how a program gets its dataset.
+        http: headers, method, timeout, body and answer of a service.
     """
-    from epsilometer.mechanisms import as_subject
+    from epsilometer.mechanisms import as_audit_target
 
-    subject = as_subject(find_target(target, batch, folders))
+    options = CallOptions(params=params, dataset_format=dataset_format, http=http)
+    audit_target = as_audit_target(find_target(target, batch, folders, options))
     if features is None:
-        return subject
-    mechanism = subject.mechanism.with_features(open_features(features, folders))
-    return replace(subject, mechanism=mechanism)
+        return audit_target
+    mechanism = audit_target.mechanism.with_features(open_features(features, folders))
+    return replace(audit_target, mechanism=mechanism)
 
 
 def open_features(place: str, folders: tuple[Path, ...] = ()) -> "Features":
@@ -59,6 +116,31 @@ def open_features(place: str, folders: tuple[Path, ...] = ()) -> "Features":
             f"--features {place!r} must be package.module:function or file.py:function"
         )
     return Features.of(_import(module, name, folders), place)
+
+
+def open_accountant(place: str, folders: tuple[Path, ...] = ()) -> "Claim":
+    """The claim of the accountant that the function "package.module:function" returns."""
+    from epsilometer.claims import TradeOffDP
+
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise InputError(
+            f"--accountant {place!r} must be package.module:function or file.py:function"
+        )
+    make = _import(module, name, folders)
+    expected = "it must be a function without arguments that returns an accountant"
+    if not callable(make):
+        raise InputError(f"--accountant {place!r} is {short_repr(make)}: {expected}")
+    try:
+        accountant = make()
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"--accountant {place!r} raised {type(error).__name__}: {error}; {expected}"
+        ) from error
+    try:
+        return TradeOffDP.from_accountant(accountant)
+    except InputError as error:
+        raise InputError(f"--accountant {place!r}: {error}") from error
 
 
 def public_target(target: object) -> str:
@@ -85,7 +167,12 @@ def split_command(text: str) -> list[str]:
         raise InputError(f"{public('command:' + text)} cannot be read: {error}") from None
 
 
-def find_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()) -> Any:
+def find_target(  # noqa: C901  # one kind of target after the other
+    target: str,
+    batch: bool = False,
+    folders: tuple[Path, ...] = (),
+    options: CallOptions = _NO_OPTIONS,
+) -> Any:
     """The object itself that a target names: a function, a mechanism, an entry of the zoo."""
     kind, colon, rest = target.partition(":")
     is_script = not colon and target.endswith(".py")
@@ -98,33 +185,72 @@ def find_target(target: str, batch: bool = False, folders: tuple[Path, ...] = ()
     if kind == "zoo":
         if batch:
             raise InputError("--batch is for functions; a zoo mechanism does not need it")
+        options.check("a zoo mechanism")
         return _open_zoo(rest)
     if kind == "command":
         from epsilometer.mechanisms import from_command
 
-        return from_command(split_command(rest), batch=batch)
+        options.check("a program", "dataset_format")
+        argv = split_command(rest)
+        return from_command(argv, batch=batch, dataset_format=options.dataset_format)
     if kind in ("http", "https"):
         from epsilometer.mechanisms.http import from_http
 
-        return from_http(target, batch=batch)
+        options.check("a service", "http")
+        return from_http(target, batch=batch, **check_http_table(options.http or {}))
     if kind == "recording":
         if batch:
             raise InputError(
                 "--batch is for functions, programs and services; a recording is only read"
             )
+        options.check("a recording")
         return _open_recording(rest)
     if kind == "plugin":
-        from epsilometer.mechanisms.libraries import find_brought
+        from epsilometer.mechanisms.libraries import find_installed_mechanism
 
-        function = find_brought(rest)
+        function = find_installed_mechanism(rest)
     else:
         # A script without a name after it stands for the one function that it defines.
         function = _import(kind, rest, folders)
+    options.check("a function", "params")
+    if options.params:
+        return _with_params(function, options.params, batch=batch)
     if not batch:
         return function
     from epsilometer.mechanisms import from_batch
 
     return from_batch(function)
+
+
+def _with_params(function: Any, params: Mapping[str, Any], *, batch: bool) -> Any:
+    """A mechanism of a function with some of its parameters fixed."""
+    from epsilometer.mechanisms.callables import BatchMechanism, SingleMechanism
+
+    if not callable(function) or hasattr(function, "sample") or hasattr(function, "mechanism"):
+        raise InputError(
+            "--param is for functions, and the target is an object that brings its own parameters"
+        )
+    if batch:
+        return BatchMechanism(function, params=params)
+    return SingleMechanism(function, params=params)
+
+
+def check_http_table(table: Mapping[str, Any], where: str = "http") -> dict[str, Any]:
+    """The keywords of `from_http` that a table gives; raises for unknown keys and wrong types.
+
+    Args:
+        table: of a TOML file, or of the options that begin with --http-.
+        where: it stands, for messages.
+    """
+    for key, value in table.items():
+        if key not in HTTP_KEYS:
+            raise InputError(f"{where}: unknown key {key!r}{meant_or_known(key, HTTP_KEYS)}")
+        is_right = isinstance(value, HTTP_KEYS[key]) and not isinstance(value, bool)
+        if not is_right:
+            word = {"headers": "table of texts", "timeout": "number of seconds"}.get(key, "text")
+            shown = "…" if key == "headers" else short_repr(value)
+            raise InputError(f"{where}: {key} = {shown} must be a {word}")
+    return dict(table)
 
 
 def _open_recording(text: str) -> Any:
@@ -182,15 +308,15 @@ def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:
             f"cannot import {module_name!r}: {type(error).__name__}: {error}"
         ) from error
     path = path or _only_function(module)
-    found: Any = module
+    target: Any = module
     for name in path.split("."):
         try:
-            found = getattr(found, name)
+            target = getattr(target, name)
         except AttributeError:
-            known = [public_name for public_name in dir(found) if not public_name.startswith("_")]
+            known = [public_name for public_name in dir(target) if not public_name.startswith("_")]
             hint = did_you_mean(name, known)
             raise InputError(f"module {module_name!r} has no {path!r}{hint}") from None
-    return found
+    return target
 
 
 def _module_of(file: Path) -> ModuleType:

@@ -5,8 +5,15 @@ from epsilometer.engine.drawing import Chunk
 from epsilometer.engine.fingerprints import Fingerprints
 from epsilometer.engine.folding import Folded
 from epsilometer.engine.journal import Journal
-from epsilometer.engine.progress import NoProgress, Progress, watched
-from epsilometer.engine.runners import Runner, SerialRunner, engine_name, open_runner
+from epsilometer.engine.progress import NoProgress, Progress, progress_scope
+from epsilometer.engine.runners import (
+    Runner,
+    SerialRunner,
+    engine_name,
+    limit_workers,
+    open_helpful_runner,
+    open_runner,
+)
 from epsilometer.engine.sampler import Sampler
 from epsilometer.engine.seeds import Phase, check_seed, chunk_rng
 
@@ -26,6 +33,8 @@ __all__ = [
     "check_seed",
     "chunk_rng",
     "engine_name",
+    "limit_workers",
+    "open_helpful_runner",
     "open_runner",
-    "watched",
+    "progress_scope",
 ]

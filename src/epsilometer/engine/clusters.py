@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from epsilometer.engine.deadlines import Deadline
@@ -34,9 +34,9 @@ class DaskPool:
     Dask itself runs a task again when its worker dies, a few times.
 
     Attributes:
-        counts_begun: whether tasks report to the scheduler that they begin, so that one that began
-            before is noticed. That takes two messages per task, and is wanted where a second run
-            has another result.
+        counts_begun: whether every run of a task reports to the scheduler that it begins, so that
+            runs whose results were lost are noticed. That takes two messages per task, and is
+            wanted where a second run has another result.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -51,11 +51,9 @@ class DaskPool:
         self._client: Any = None
         self._was_open = False
         self.counts_begun = False
-        # By the name of the task: its future, its answer once it was fetched, and whether Dask ran
-        # it again.
+        # By the name of the task: its future, and its answer once it was fetched.
         self._out: dict[str, Any] = {}
-        self._answers: dict[str, _Answer] = {}
-        self._ran_again: set[str] = set()
+        self._answers: dict[str, bytes] = {}
         self._numbers = count()
         self._name = f"epsilometer-{uuid4().hex}"
 
@@ -104,41 +102,40 @@ class DaskPool:
         """Waits for the future, as long as there is somebody to do the work."""
         self._out.pop(ticket.key, None)
         if ticket.key in self._answers:
-            return self._open(ticket, self._answers.pop(ticket.key))
+            return self._answers.pop(ticket.key)
         while True:
             seconds: float = _PULSE_SECONDS
             if deadline is not None:
                 seconds = min(seconds, max(deadline.left, _SHORTEST_WAIT))
             try:
-                answer = self._guarded(partial(ticket.result, timeout=seconds))
+                answer: bytes = self._guarded(partial(ticket.result, timeout=seconds))
                 break
             except _StillWaiting:
                 if deadline is not None and deadline.left <= 0.0:
                     return None
                 self.open()
-        content = self._open(ticket, answer)
         # Fetches all other ready answers as well: one takes as long as many.
         ready = {name: future for name, future in self._out.items() if future.status == "finished"}
         with suppress(Fault):  # whatever it is will show up again with a later task
             self._answers |= self._guarded(lambda: self._client.gather(ready))
             for name in ready:
                 del self._out[name]
-        return content
+        return answer
 
-    def _open(self, ticket: Any, answer: "_Answer") -> bytes:
-        """Returns the content of an answer, and remembers whether the task was run again."""
-        if answer.began_before:
-            self._ran_again.add(ticket.key)
-        return answer.content
+    def times_begun(self, ticket: Any) -> int:
+        """Returns how many runs of a task have begun.
 
-    def ran_again(self, ticket: Any) -> bool:
-        """Returns whether Dask ran a task again before it was answered.
-
-        To be asked once, after the answer was collected.
+        The scheduler keeps the notes of a task until its future is cancelled or released. A task
+        without notes may begin while it is being cancelled, and one whose scheduler is gone may
+        have begun: both count as begun once.
         """
-        ran_again = ticket.key in self._ran_again
-        self._ran_again.discard(ticket.key)
-        return ran_again
+        if not self.counts_begun:
+            return 1
+        try:
+            runs = self._guarded(lambda: self._client.get_metadata([ticket.key], default={}))
+        except Fault:
+            return 1
+        return max(len(runs), 1)
 
     def end_running(self, tickets: Iterable[Any]) -> None:
         """Restarts the workers that are busy with these tasks, since Dask cannot end a task."""
@@ -232,43 +229,31 @@ class _StillWaiting(Fault):
     """Nothing came yet: a fault only for callers that cannot wait."""
 
 
-class _Answer(NamedTuple):
-    """The answer of a task that ran on a Dask worker.
-
-    Attributes:
-        content: what `run_parcel` returned.
-        began_before: whether the task had begun before, in a worker that died or lost what it had.
-    """
-
-    content: bytes
-    began_before: bool
-
-
-def _run_here(key: str, content: bytes, task: Any, name: str | None) -> _Answer:
+def _run_here(key: str, content: bytes, task: Any, name: str | None) -> bytes:
     """Does one task in a worker, which has the packed work already.
 
     Args:
         key: of the packed work.
         content: the packed work.
         task: what the work is called with.
-        name: of the task, if the scheduler is to know that it has begun.
+        name: of the task, if the scheduler is to know that a run of it has begun.
     """
-    began_before = name is not None and _began_before(name)
-    return _Answer(content=run_parcel(key, lambda: content, task), began_before=began_before)
+    if name is not None:
+        _note_run(name)
+    return run_parcel(key, lambda: content, task)
 
 
-def _began_before(name: str) -> bool:
-    """Returns whether a task has begun before, and notes that it has begun now.
+def _note_run(name: str) -> None:
+    """Notes with the scheduler that a run of a task begins; each run has a note of its own.
 
-    The scheduler keeps the note; it is reached through the worker's own connection.
+    The scheduler is reached through the worker's own connection, and has the note before the run
+    draws anything.
     """
     from distributed import get_worker
     from distributed.utils import sync
 
     worker: Any = get_worker()
-    began_before = sync(worker.loop, worker.scheduler.get_metadata, keys=[name], default=False)
-    sync(worker.loop, worker.scheduler.set_metadata, keys=[name], value=True)
-    return bool(began_before)
+    sync(worker.loop, worker.scheduler.set_metadata, keys=[name, uuid4().hex], value=True)
 
 
 # A cluster that does not answer after this many tries counts as absent.
@@ -337,6 +322,10 @@ class RayPool:
         """Cancels tasks by force: Ray then ends the process of the worker."""
         for ticket in tickets:
             self._guarded(partial(self._ray.cancel, ticket, force=True))
+
+    def times_begun(self, ticket: Any) -> int:
+        """Returns 1: the task may have begun, and Ray was asked not to run it again by itself."""
+        return 1
 
     def has_answer(self, ticket: Any) -> bool:
         """Returns False: answers stay in the cluster until they are collected."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from epsilometer.engine.fingerprints import fingerprint
-from epsilometer.engine.isolation import contained, own_tools
+from epsilometer.engine.isolation import detect_monkeypatching, isolate_process_state
 from epsilometer.engine.seeds import chunk_rngs
-from epsilometer.errors import shown
+from epsilometer.errors import short_repr
 from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, DrawingLog, Incidents, logged
 from epsilometer.outputs import Outputs
@@ -92,12 +92,13 @@ class Drawing:
         chunks: list[Chunk[Any]] = []
         sides_and_numbers = [(request.side, request.chunk) for request in task]
         rngs = chunk_rngs(self.seed, self.phase, self.pair, sides_and_numbers)
-        with own_tools(self.mechanism.name, [self.inputs[request.side] for request in task]):
+        datasets = [self.inputs[request.side] for request in task]
+        with detect_monkeypatching(self.mechanism.name, datasets):
             for request, rng in zip(task, rngs, strict=True):
                 dataset = self.inputs[request.side]
                 with logged() as log:
                     try:
-                        with contained(self.mechanism.name, dataset):
+                        with isolate_process_state(self.mechanism.name, dataset):
                             outputs = self.mechanism.sample(dataset, request.n, rng)
                         value = self.reductions[request.side](outputs)
                         chunk = Chunk(
@@ -159,5 +160,5 @@ class Drawing:
     def describe(self, task: Sequence[ChunkRequest]) -> str:
         """Describes a task, for messages."""
         sides = dict.fromkeys(request.side for request in task)
-        inputs = " or ".join(shown(self.inputs[side]) for side in sides)
+        inputs = " or ".join(short_repr(self.inputs[side]) for side in sides)
         return f"{self.mechanism.name} on the input {inputs}"

@@ -59,10 +59,7 @@ def _search(root: object, searched_classes: set[int]) -> None:
             if isinstance(candidate, _GENERATOR_TYPES):
                 raise _GeneratorFound(type(candidate).__name__)
             if isinstance(candidate, FunctionType):
-                for name in _names(candidate.__code__):
-                    used = candidate.__globals__.get(name)
-                    if isinstance(used, _GENERATOR_TYPES):
-                        raise _GeneratorFound(type(used).__name__)
+                _check_globals(candidate)
                 if _is_users_code(candidate):
                     # by value, with everything that it uses
                     return self._dynamic_function_reduce(candidate)
@@ -82,6 +79,14 @@ def _search(root: object, searched_classes: set[int]) -> None:
         raise
     except Exception:  # what cannot be pickled is reported when it is really sent
         return
+
+
+def _check_globals(function: FunctionType) -> None:
+    """Raises a _GeneratorFound if a function uses a generator that is a global."""
+    for name in _names(function.__code__):
+        used = function.__globals__.get(name)
+        if isinstance(used, _GENERATOR_TYPES):
+            raise _GeneratorFound(type(used).__name__)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from epsilometer.bounds import Counts
 from epsilometer.engine.correlation_checks import check_correlation, check_order
-from epsilometer.engine.fingerprints import row_hashes
 from epsilometer.engine.health_statistics import (
     EVIDENCE_THRESHOLD,
     FALSE_ALARM,
@@ -21,14 +20,14 @@ from epsilometer.engine.health_statistics import (
 from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.drawing_log import Incidents
-from epsilometer.outputs import Outputs
+from epsilometer.outputs.text_reading import DIFFERENT, GROWING, Identifier
 from epsilometer.result import HealthReport
 
 __all__ = [
     "CHECKS",
-    "check_constant",
     "check_correlation",
     "check_drift",
+    "check_identifiers",
     "check_order",
     "check_repeats",
     "check_retries",
@@ -43,6 +42,10 @@ CHECKS = {
     ),
     "serial-correlation": "an output depends on those before it",
     "drift": "the distribution of the outputs changes while they are drawn",
+    "identifier-columns": (
+        "columns have a different value in every output, or grow from one to the next; they were "
+        "left out unless they tell the inputs apart"
+    ),
     "retried-requests": (
         "requests to a service were sent again; not trusted if one side's were more often"
     ),
@@ -51,15 +54,14 @@ CHECKS = {
         "workers had nothing to do: the mechanism draws from a generator that must not be copied"
     ),
 }
-_CONSTANT = (
-    "each input always got one and the same answer: a leak without noise and a noise that is drawn "
-    "once and kept (memoised, or from a frozen seed) cannot be told apart"
-)
 _SIDES = ("left", "right")
-# Rows compared by the check for constant outputs: a few are enough for almost all mechanisms.
-_FIRST_ROWS = 32
-# More rows, compared if the first ones are all equal.
-_MAX_ROWS = 100_000
+# How an identifier is told, by why it is one.
+_IDENTIFIER_WORDS = {
+    DIFFERENT: "a different value in every output",
+    GROWING: "a value that grows from output to output",
+}
+# Columns of one kind that a remark names.
+_MOST_NAMES = 5
 
 
 def check_suppressed(names: Iterable[str]) -> frozenset[str]:
@@ -77,19 +79,36 @@ def check_suppressed(names: Iterable[str]) -> frozenset[str]:
     return suppressed
 
 
-def check_constant(left: Outputs, right: Outputs) -> list[HealthReport]:
-    """Checks whether each input always gets the same answer."""
-    for n_rows in (_FIRST_ROWS, _MAX_ROWS):
-        for outputs in (left, right):
-            hashes = row_hashes(outputs.take(slice(0, n_rows)))
-            if len(hashes) < 2 or np.any(hashes != hashes[0]):
-                return []
-    first_left = row_hashes(left.take(slice(0, 1)))[0]
-    first_right = row_hashes(right.take(slice(0, 1)))[0]
-    text = _CONSTANT
-    if first_left == first_right:
-        text = "every output of both inputs is the same value"
-    return [HealthReport("constant", text, untrusted=False)]
+def check_identifiers(identifiers: Sequence[Identifier]) -> list[HealthReport]:
+    """Reports the columns that identify rows, by name: one report per reason.
+
+    Args:
+        identifiers: which learning noticed.
+    """
+    reports = []
+    for is_used in (False, True):
+        for why, words in _IDENTIFIER_WORDS.items():
+            names = [
+                identifier.name
+                for identifier in identifiers
+                if identifier.why == why and identifier.is_used == is_used
+            ]
+            if not names:
+                continue
+            shown = ", ".join(names[:_MOST_NAMES])
+            if len(names) > _MOST_NAMES:
+                shown += f" and {len(names) - _MOST_NAMES} more"
+            verb, were = ("has", "was") if len(names) == 1 else ("have", "were")
+            text = (
+                f"{shown} {verb} {words} and {were} left out: what never comes again tells nothing"
+            )
+            if is_used:
+                text = (
+                    f"{shown} {verb} {words}, and even so tells the two inputs apart; if it only "
+                    "names the output, leave it out of what is audited"
+                )
+            reports.append(HealthReport("identifier-columns", text, untrusted=False))
+    return reports
 
 
 def check_retries(incidents: Sequence[Incidents]) -> list[HealthReport]:
@@ -139,8 +158,9 @@ def check_drift(tallies: Sequence[Sequence[Counts]]) -> list[HealthReport]:
 
 def _describe_drift(chunks: Sequence[Counts]) -> str | None:
     """Describes how the event's frequency changes; None if it does not."""
-    first_half = chunks[: len(chunks) // 2]
-    second_half = chunks[(len(chunks) + 1) // 2 :]
+    middle = _middle_of(chunks)
+    first_half = chunks[:middle]
+    second_half = chunks[middle:]
     first_hits = sum(chunk.hits for chunk in first_half)
     first_trials = sum(chunk.trials for chunk in first_half)
     second_hits = sum(chunk.hits for chunk in second_half)
@@ -162,3 +182,14 @@ def _describe_drift(chunks: Sequence[Counts]) -> str | None:
     if clustering_evidence(np.array(hits_and_misses).reshape(-1, 2)) > EVIDENCE_THRESHOLD:
         return "varies between chunks more than chance allows"
     return None
+
+
+def _middle_of(chunks: Sequence[Counts]) -> int:
+    """Returns how many chunks have half of the draws, as nearly as possible: the first are small.
+
+    It depends on the sizes of the chunks alone, so that the hits have no influence.
+    """
+    if len(chunks) < 2:
+        return len(chunks)
+    ends = np.cumsum([chunk.trials for chunk in chunks])
+    return int(np.argmin(np.abs(2 * ends[:-1] - ends[-1]))) + 1

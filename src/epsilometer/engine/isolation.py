@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from epsilometer.engine.deadlines import TimeUp
-from epsilometer.errors import MechanismError, shown
+from epsilometer.errors import MechanismError, short_repr
 from epsilometer.interruptions import callers_error, mechanism_runs
 from epsilometer.mechanisms.base import failure_text
 
@@ -40,7 +40,7 @@ class _ReplacedAttribute(NamedTuple):
 
 
 @contextmanager
-def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
+def detect_monkeypatching(name: str, inputs: Sequence[Any]) -> Iterator[None]:
     """Detects that a mechanism has replaced functions that we count with, and puts them back.
 
     Signal handlers are put back, too. This takes as long as a short chunk: use it around several of
@@ -69,7 +69,7 @@ def own_tools(name: str, inputs: Sequence[Any]) -> Iterator[None]:
             names = sorted(
                 f"{attribute.module.__name__}.{attribute.name}" for attribute in replaced
             )
-            where = " or ".join(dict.fromkeys(map(shown, inputs)))
+            where = " or ".join(dict.fromkeys(map(short_repr, inputs)))
             raise MechanismError(
                 f"{name} replaced {', '.join(names)} while it ran on the input {where}, "
                 "with which its outputs are read and counted; "
@@ -103,7 +103,7 @@ def _find_replaced(originals: Sequence[dict[str, Any]]) -> list[_ReplacedAttribu
 
 
 @contextmanager
-def contained(name: str, dataset: Any) -> Iterator[None]:
+def isolate_process_state(name: str, dataset: Any) -> Iterator[None]:
     """Isolates the state of this process from a mechanism that draws.
 
     Warning filters, the recursion limit, the search path and the standard streams are put back.
@@ -135,7 +135,7 @@ def contained(name: str, dataset: Any) -> Iterator[None]:
     if getattr(sys.stdout, "closed", False) or getattr(sys.stderr, "closed", False):
         _reopen_streams()
     if isinstance(caught, TimeUp):
-        raise TimeUp(f"{name} on the input {shown(dataset)}") from caught
+        raise TimeUp(f"{name} on the input {short_repr(dataset)}") from caught
     if caught is None:
         return
     # The status of SystemExit would be taken for a verdict, unless a handler of the caller wants

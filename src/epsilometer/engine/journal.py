@@ -56,7 +56,7 @@ class Journal:
         """Returns what happened while chunks were drawn, by the number of the chunk."""
         return {}
 
-    def recognise(self, number: int, examples: tuple[Any, Any]) -> None:
+    def check_same_proposal(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption.
 
         Args:
@@ -77,11 +77,11 @@ class Journal:
     def save(self, stream: StreamKey, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
 
-    def told(self, name: str) -> str | None:
+    def read_note(self, name: str) -> str | None:
         """Returns the text that is remembered under a name; None if there is none."""
         return None
 
-    def tell(self, name: str, text: str) -> None:
+    def write_note(self, name: str, text: str) -> None:
         """Remembers a text under a name, such as the results of some screening runs."""
 
     def stored_state(self) -> bytes | None:
@@ -91,5 +91,5 @@ class Journal:
     def store_state(self, state: bytes) -> None:
         """Remembers the state of an audit that may stop early."""
 
-    def tell_now(self, name: str, text: str) -> None:
+    def write_note_now(self, name: str, text: str) -> None:
         """Remembers a text, and writes everything to disk before it returns."""

@@ -116,9 +116,9 @@ class LocalPool:
         """Ends all workers: what the others have to do is not wanted either."""
         self.drop()
 
-    def may_have_begun(self, ticket: local_worker.Ticket) -> bool:
-        """Returns whether a worker has the task; other tasks wait for a worker."""
-        return ticket.is_given
+    def times_begun(self, ticket: local_worker.Ticket) -> int:
+        """Returns 1 if a worker was given the task, and 0 if it waits for a worker."""
+        return int(ticket.is_given)
 
     def has_answer(self, ticket: local_worker.Ticket) -> bool:
         """Returns whether the answer came before the processes were lost."""

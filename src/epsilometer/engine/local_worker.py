@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from epsilometer.engine.task_serialization import run_parcel
 
@@ -226,8 +226,8 @@ def caught(action: Callable[[], None]) -> list[WorkerDied]:
     return []
 
 
-def serve(channel: int, parent: int) -> None:
-    """Runs, in a worker, what arrives, until nothing more can arrive.
+def serve(channel: int, parent: int) -> NoReturn:
+    """Runs, in a worker, what arrives, until nothing more can arrive, and then ends the process.
 
     Args:
         channel: the descriptor of its socket, inherited.
@@ -255,6 +255,8 @@ def serve(channel: int, parent: int) -> None:
             if number:
                 wire.sendall(_HEADER.pack(number, len(answer)))
                 wire.sendall(answer)
+    # Between two tasks this thread may notice the end of the program before the one that watches.
+    _end_with_forks()
 
 
 def surroundings() -> tuple[str, list[str]]:
@@ -343,8 +345,13 @@ def _end_with(parent: int, wire: socket.socket) -> None:
     def watch() -> None:
         while os.getppid() == parent and not poll.poll(1000 * _WATCH_SECONDS):
             pass
-        if os.getpgrp() == os.getpid():
-            os.killpg(0, signal.SIGKILL)  # what a mechanism has forked, and this process
-        os._exit(1)
+        _end_with_forks()
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _end_with_forks() -> NoReturn:
+    """Ends this process and what a mechanism has forked, which nobody else would end."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)

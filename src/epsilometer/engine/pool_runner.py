@@ -43,6 +43,12 @@ class Pool(Protocol):
     def collect(self, ticket: Any, deadline: Deadline | None = None) -> bytes | None:
         """Waits for an answer; None if the time is over before it comes."""
 
+    def times_begun(self, ticket: Any) -> int:
+        """Returns how often the engine has begun a task that was sent once, or may have begun it.
+
+        More than once if the engine itself runs tasks again whose worker has died.
+        """
+
     def end_running(self, tickets: Iterable[Any]) -> None:
         """Ends the workers that are busy with these tasks.
 
@@ -117,9 +123,9 @@ class _Dispatch:
     no worker is None.
 
     The work may tell, and be told, more: `describe(task)` names a task in messages,
-    `rescue(task, result)` receives results nobody waits for, `lose(task)` is called for tasks that
-    may have begun and will never be answered, and `is_unseeded` says that a second run has another
-    result.
+    `rescue(task, result)` receives results nobody waits for, `lose(task)` is called for every run
+    of a task that may have begun and whose result nobody gets, and `is_unseeded` says that a second
+    run has another result.
     """
 
     def __init__(
@@ -157,7 +163,7 @@ class _Dispatch:
                 if answer is None:
                     raise self._out_of_time()
                 value = open_answer(answer, self.pool.asked)
-                self._lose_first_run(0)
+                self._lose_earlier_runs(0)
             except Fault as fault:
                 self._lose([0])
                 self._tickets[0] = None
@@ -186,30 +192,29 @@ class _Dispatch:
                 answer = self.pool.collect(ticket)
                 if answer is not None:
                     rescue(self.tasks[position], open_answer(answer, self.pool.asked))
-                    self._lose_first_run(position)
+                    self._lose_earlier_runs(position)
                     self._tickets[position] = None
 
-    def _lose_first_run(self, position: int) -> None:
-        """Counts a task as lost that the engine itself has run again.
+    def _lose_earlier_runs(self, position: int) -> None:
+        """Counts a task that was answered as lost once for every other run of it.
 
-        It was answered in the end, but its first run may have drawn outputs.
+        The engine itself has run it again, and the other runs may have drawn outputs.
         """
-        ran_again = getattr(self.pool, "ran_again", None)
-        if ran_again is not None and ran_again(self._tickets[position]):
-            self._lose([position])
+        self._lose_runs(position, self.pool.times_begun(self._tickets[position]) - 1)
 
     def _lose(self, positions: Iterable[int]) -> None:
         """Reports tasks that may have begun as lost, whether they are run again or not."""
-        lose = getattr(self.function, "lose", None)
-        may_have_begun = getattr(self.pool, "may_have_begun", None)
-        if lose is None:
-            return
         for position in positions:
             ticket = self._tickets[position]
-            if ticket is None:
-                continue
-            if may_have_begun is None or may_have_begun(ticket):
-                lose(self.tasks[position])
+            if ticket is not None:
+                self._lose_runs(position, self.pool.times_begun(ticket))
+
+    def _lose_runs(self, position: int, n_runs: int) -> None:
+        lose = getattr(self.function, "lose", None)
+        if lose is None:
+            return
+        for _ in range(n_runs):
+            lose(self.tasks[position])
 
     def call_back(self, positions: Iterable[int]) -> None:
         """Cancels the tasks at these positions, which are lost if they have begun."""

@@ -25,7 +25,7 @@ class NoProgress:
 
 
 @contextmanager
-def watched(progress: Progress, total: int | None) -> Iterator[None]:
+def progress_scope(progress: Progress, total: int | None) -> Iterator[None]:
     """Calls `begin` and `end` of a progress that has them."""
     begin = getattr(progress, "begin", None)
     end = getattr(progress, "end", None)

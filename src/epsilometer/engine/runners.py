@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,13 +14,17 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 from epsilometer.engine.deadlines import Deadline, TimeUp
 from epsilometer.engine.pool_runner import PoolRunner
-from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.errors import EpsilometerWarning, InputError, MissingExtraError
 from epsilometer.interruptions import callers_handlers_relayed
 
 T = TypeVar("T")
 R = TypeVar("R")
 # Addresses of Dask schedulers; dask:// stands for tcp://.
 _DASK_SCHEMES = ("dask", "tcp", "tls")
+# On one core, two workers are not too many: one draws while the other waits for its next task.
+_FEWEST_HELPFUL = 2
+# Workers per core that help if most of them wait for a program or a service.
+_WAITING_PER_CORE = 8
 _KNOWN_ENGINES = "local, serial, dask://host:port, ray://host:port, ray://auto, or a Client of Dask"
 
 
@@ -143,6 +148,61 @@ def open_runner(
     from epsilometer.engine.local_pool import LocalPool
 
     return PoolRunner(LocalPool(jobs), deadline)
+
+
+def helpful_jobs(jobs: int, *, waits: bool) -> int:
+    """Returns how many of the requested worker processes can help.
+
+    Starting one takes as long as drawing some hundred thousand numbers, and more than one per core
+    take turns.
+
+    Args:
+        jobs: worker processes that the caller asked for.
+        waits: whether the mechanism mostly waits for something else, such as a service.
+    """
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # pragma: no cover  # not every system tells which cores we may use
+        cores = os.cpu_count() or 1
+    most = max(_FEWEST_HELPFUL, cores)
+    return min(jobs, most * _WAITING_PER_CORE if waits else most)
+
+
+def limit_workers(runner: Runner, *, waits: bool) -> int | None:
+    """Lets a runner of the local engine start no more workers than can help.
+
+    Args:
+        runner: that has not begun yet.
+        waits: see `helpful_jobs`.
+
+    Returns:
+        How many workers it will have; None if it has as many as were asked for.
+    """
+    pool = getattr(runner, "pool", None)
+    asked = getattr(pool, "jobs", None)
+    if pool is None or asked is None:  # no workers, or those of a cluster
+        return None
+    helpful = helpful_jobs(asked, waits=waits)
+    if helpful == asked:
+        return None
+    pool.jobs = helpful
+    return helpful
+
+
+def open_helpful_runner(jobs: int = 1, engine: Any = "local", *, waits: bool) -> Runner:
+    """Returns `open_runner` with no more workers than can help, and warns if that is fewer.
+
+    For functions whose results have no place for a remark.
+    """
+    runner = open_runner(jobs, engine)
+    n_workers = limit_workers(runner, waits=waits)
+    if n_workers is not None:
+        warnings.warn(
+            f"jobs={jobs} was lowered to {n_workers}: more workers do not help on this machine",
+            EpsilometerWarning,
+            stacklevel=3,
+        )
+    return runner
 
 
 def engine_name(engine: Any) -> str:

@@ -22,7 +22,7 @@ from epsilometer.engine.drawing import Chunk, ChunkRequest, Drawing, Reductions,
 from epsilometer.engine.fingerprints import Fingerprints, fingerprint
 from epsilometer.engine.folding import Folded
 from epsilometer.engine.generator_search import own_generator
-from epsilometer.engine.isolation import contained, own_tools, undisturbed
+from epsilometer.engine.isolation import undisturbed
 from epsilometer.engine.journal import Journal, StreamKey
 from epsilometer.engine.progress import NoProgress, Progress
 from epsilometer.engine.runners import Runner, SerialRunner
@@ -33,13 +33,10 @@ from epsilometer.mechanisms import Mechanism
 from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, Incidents
 from epsilometer.outputs import Outputs, concatenate
 
-# `contained` and `own_tools` are imported from here by other packages.
 __all__ = [
     "ChunkRequest",
     "Draws",
     "Sampler",
-    "contained",
-    "own_tools",
 ]
 
 T = TypeVar("T")
@@ -165,7 +162,7 @@ class Sampler:
     own_generator: str | None = None
 
     def __post_init__(self) -> None:
-        stored = self.journal.told(_REDRAWN)
+        stored = self.journal.read_note(_REDRAWN)
         if stored is not None:
             for phase, pair, first_chunk, lost in json.loads(stored):
                 self.redrawn[Draws(phase, pair, first_chunk)] = lost
@@ -183,6 +180,27 @@ class Sampler:
         per_turn = max(self.fewest_per_turn, n // self.turns)
         return max(1, min(self.mechanism.chunk_size, per_turn))
 
+    def block_sizes(self, n: int) -> Iterator[int]:
+        """Yields how many outputs of a side each of its blocks has, n in all.
+
+        Where each output takes a call, the first blocks are small: 1, 1, 2, 4, … up to the usual
+        size. So a slow mechanism shows early how long it will take, and an interruption at the
+        start costs a single call. The sizes depend on the number of the block, never on a clock:
+        the same seed means the same draws. A function that draws many outputs in one call has none
+        of this to gain, and pays for every call.
+        """
+        usual_size = self.block_size(n)
+        size = usual_size
+        if self.mechanism.chunk_size < _VECTORISED_CHUNK_SIZE:
+            size = 1
+        n_drawn = 0
+        while n_drawn < n:
+            drawn_now = min(size, n - n_drawn)
+            yield drawn_now
+            n_drawn += drawn_now
+            # As many as all before it.
+            size = min(max(size, n_drawn), usual_size)
+
     def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
         """Yields the chunks of n outputs of both sides, in the order in which they are to be drawn.
 
@@ -195,14 +213,13 @@ class Sampler:
             n: outputs of each side.
             skip: chunks of these streams that were drawn before.
         """
-        size = self.block_size(n)
         coins: list[int] = []
-        for block, start in enumerate(range(0, n, size), skip):
+        for block, size in enumerate(self.block_sizes(n), skip):
             if not coins or block % _COINS_AT_ONCE == 0:
                 coins = self._toss_coins(phase, number, block // _COINS_AT_ONCE)
             first = coins[block % _COINS_AT_ONCE]
             for side in (first, 1 - first):
-                yield ChunkRequest(side=side, chunk=block, n=min(size, n - start))
+                yield ChunkRequest(side=side, chunk=block, n=size)
 
     def _toss_coins(self, phase: Phase, number: int, batch: int) -> list[int]:
         """Returns 0 or 1 for each block of a batch: the side that is drawn first."""
@@ -219,6 +236,7 @@ class Sampler:
         number: int,
         pair: Pair,
         n: int,
+        *,
         pieces: Iterable[ChunkRequest],
         reductions: Reductions,
         skip: int = 0,
@@ -261,13 +279,14 @@ class Sampler:
                 self.drawn[request.side] += chunk.size
                 self._note(number, request.side, chunk.incidents)
                 self.progress.advance(chunk.size)
+                requested = RequestedChunk(request, chunk)
                 if keeper is not None:
                     value, outputs = chunk.value
                     keeper.keep(pair.side(request.side), outputs)
-                    chunk = replace(chunk, value=value)
+                    requested = RequestedChunk(request, replace(chunk, value=value))
                 # It counts as rescued until whoever asked for it has counted it.
-                drawing.rescued.append(RequestedChunk(request, chunk))
-                yield RequestedChunk(request, chunk)
+                drawing.rescued.append(requested)
+                yield requested
                 drawing.rescued.pop()
                 under_way.pop((request.side, request.chunk), None)
         finally:
@@ -312,7 +331,7 @@ class Sampler:
             for request in batch:
                 under_way[request.side, request.chunk] = request.n
             begun = [[side, chunk, n] for (side, chunk), n in under_way.items()]
-            self.journal.tell_now(draws.journal_name, json.dumps(begun))
+            self.journal.write_note_now(draws.journal_name, json.dumps(begun))
             written = monotonic()
             yield from batch
             is_quick = monotonic() - written < _ANNOUNCE_SECONDS
@@ -343,17 +362,17 @@ class Sampler:
                 outputs = concatenate([known[0], outputs])
             self.journal.note_incidents(stream, request.chunk, incidents)
             self.journal.keep(stream, request.chunk, outputs, fingerprint(outputs))
-        self.journal.tell(draws.journal_name, "[]")
+        self.journal.write_note(draws.journal_name, "[]")
         self._save_redrawn()
 
     def _save_redrawn(self) -> None:
         if self.redrawn:
             rows = [[*draws, lost] for draws, lost in self.redrawn.items()]
-            self.journal.tell(_REDRAWN, json.dumps(rows))
+            self.journal.write_note(_REDRAWN, json.dumps(rows))
 
     def _count_killed(self, draws: Draws, wanted: Sequence[ChunkRequest]) -> None:
         """Counts draws as lost that an audit had begun, or announced, when it was killed."""
-        begun = json.loads(self.journal.told(draws.journal_name) or "[]")
+        begun = json.loads(self.journal.read_note(draws.journal_name) or "[]")
         missing = {(request.side, request.chunk): request.n for request in wanted}
         lost = [0, 0]
         for side, chunk, n in begun:
@@ -361,7 +380,7 @@ class Sampler:
         if any(lost):
             before = self.redrawn.setdefault(draws, [0, 0])
             self.redrawn[draws] = [before[0] + lost[0], before[1] + lost[1]]
-            self.journal.tell(draws.journal_name, "[]")
+            self.journal.write_note(draws.journal_name, "[]")
             self._save_redrawn()
 
     def lost_of(self, phase: Phase, number: int, skip: int = 0) -> tuple[int, int]:
@@ -402,6 +421,7 @@ class Sampler:
         pair: Pair,
         side: int,
         n: int,
+        *,
         reduce: Callable[[Outputs], T],
         skip: int = 0,
     ) -> Iterator[Chunk[T]]:
@@ -422,7 +442,7 @@ class Sampler:
         return (chunk for _, chunk in drawn)
 
     def outputs(
-        self, phase: Phase, number: int, pair: Pair, side: int, n: int, skip: int = 0
+        self, phase: Phase, number: int, pair: Pair, side: int, n: int, *, skip: int = 0
     ) -> Outputs:
         """Draws n outputs of one side alone and returns them all."""
         chunks = self.chunks(
@@ -445,9 +465,11 @@ class Sampler:
         """
         pieces = self.pieces(phase, number, n, skip)
         if self.journal.is_kept:
-            chunks = self._resumed(phase, number, pair, n, pieces, skip, is_kept=True)
+            chunks = self._resumed(phase, number, pair, n, pieces=pieces, skip=skip, is_kept=True)
         else:
-            chunks = self.draw(phase, number, pair, n, pieces, _UNREDUCED, skip)
+            chunks = self.draw(
+                phase, number, pair, n, pieces=pieces, reductions=_UNREDUCED, skip=skip
+            )
         with closing(chunks):
             for request, chunk in chunks:
                 yield request.side, chunk
@@ -458,9 +480,9 @@ class Sampler:
         number: int,
         pair: Pair,
         n: int,
+        *,
         pieces: Iterable[ChunkRequest],
         skip: int,
-        *,
         is_kept: bool,
     ) -> Generator[RequestedChunk, None, None]:
         """Draws chunks, in order, except for those that the journal knows, in whole or in part.
@@ -484,7 +506,9 @@ class Sampler:
                 wanted.append(replace(request, n=request.n - n_known, start=n_known))
         if self._is_careful:
             self._count_killed(Draws(int(phase), number, skip), wanted)
-        with closing(self.draw(phase, number, pair, n, wanted, _UNREDUCED, skip)) as drawn:
+        with closing(
+            self.draw(phase, number, pair, n, pieces=wanted, reductions=_UNREDUCED, skip=skip)
+        ) as drawn:
             for request in requests:
                 stream = streams[request.side]
                 n_known = known_sizes[request.side].get(request.chunk, 0)
@@ -543,6 +567,7 @@ class Sampler:
         number: int,
         pair: Pair,
         n: int,
+        *,
         skip: int = 0,
         prints: Sequence[Fingerprints] = (),
     ) -> tuple[Outputs, Outputs]:
@@ -606,10 +631,10 @@ class Sampler:
             if request.chunk >= n_done[request.side]
         )
         if self._is_careful:
-            resumed = self._resumed(phase, number, pair, n, missing, 0, is_kept=False)
+            resumed = self._resumed(phase, number, pair, n, pieces=missing, skip=0, is_kept=False)
             chunks = self._reduced(resumed, reductions)
         else:
-            chunks = self.draw(phase, number, pair, n, missing, reductions)
+            chunks = self.draw(phase, number, pair, n, pieces=missing, reductions=reductions)
         with closing(chunks):
             for request, chunk in chunks:
                 folded = sides[request.side]

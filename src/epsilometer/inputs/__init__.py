@@ -1,11 +1,12 @@
 """The inputs of a mechanism: pairs of neighbouring datasets."""
 
-from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
+from epsilometer.inputs.pairs import RECORDED, Inputs, Pair, Pairs, as_pair, as_pairs, is_recorded
 
 __all__ = [
     "RECORDED",
     "Inputs",
     "Pair",
+    "Pairs",
     "as_pair",
     "as_pairs",
     "is_recorded",

@@ -63,6 +63,25 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
     raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {of_domain}")
 
 
+def check_user_relation(relation: object, user: object) -> None:
+    """Raises an InputError unless a user column and the relation "user" go together.
+
+    Args:
+        relation: which datasets are neighbours.
+        user: the column that names the user; None if there is none.
+    """
+    if relation == "user" and user is None:
+        raise InputError(
+            "relation='user' needs the column that names the user: give user='COLUMN' as well "
+            "(on the command line --user COLUMN)"
+        )
+    if user is not None and relation in RELATIONS and relation != "user":
+        raise InputError(
+            f"relation={relation!r} contradicts user={user!r}: a user column means that neighbours "
+            "differ in all records of one user; leave out one of the two"
+        )
+
+
 # --- coordinates of the unit cube
 
 # The fraction of a coordinate that stands for the lower end of its interval; as much stands for the
@@ -83,11 +102,13 @@ class Coordinate:
         levels: how many different values there are; None for a continuum.
         ordered: whether neighbouring levels are similar.
         signed: whether it stands for a step down, none, or up, instead of a value between two ends.
+        has_ends: whether a fraction of [0, 1] stands for each end of its interval.
     """
 
     levels: int | None = None
     ordered: bool = True
     signed: bool = False
+    has_ends: bool = True
 
     def places(self, u: Floats) -> Floats:
         """Returns where numbers of [0, 1] lie for a model.
@@ -99,7 +120,26 @@ class Coordinate:
             return np.minimum(np.floor(u * levels), levels - 1.0)
         if self.signed:
             return np.array([0.5 + 0.5 * signed_step(float(number)) for number in u])
+        if not self.has_ends:
+            return u
         return np.clip((u - ENDS) / (1.0 - 2.0 * ENDS), 0.0, 1.0)
+
+    def uniform(self, u: float) -> float:
+        """Returns the point whose value is uniform if u is: ends are as likely as all others.
+
+        Args:
+            u: a number of [0, 1].
+        """
+        if not self.ordered or not self.has_ends:
+            return u
+        if self.signed:
+            step = 2.0 * u - 1.0
+            size = 0.5 * _NO_STEP + abs(step) * (0.5 - 0.5 * _NO_STEP - _FULL_STEP)
+            return 0.5 + math.copysign(size, step)
+        inside = u
+        if self.levels is not None and self.levels > 1:
+            inside = level_of(u, self.levels) / (self.levels - 1)
+        return ENDS + inside * (1.0 - 2.0 * ENDS)
 
     def grid(self, most: int) -> Floats:
         """Returns points that stand for different values, both ends included.
@@ -256,7 +296,7 @@ def check_value(domain: object, name: str) -> Any:
     if not all(hasattr(domain, attribute) for attribute in needed):
         raise InputError(
             f"{name}: {domain!r:.100} must be the domain of a single value: Number, Integer, "
-            "Boolean, Category, Text, Date or Optional"
+            "Boolean, Category, Text, Date, Sphere or Optional"
         )
     return domain
 

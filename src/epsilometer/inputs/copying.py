@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -202,17 +203,7 @@ class _CopyPlan:
             part_copiers = [self._copier_of(part) for part in parts]
         if not any(part_copiers):
             return None if kind is tuple else value.copy
-
-        def copy_with_parts() -> Any:
-            copies = [
-                part if make_copy is None else make_copy()
-                for part, make_copy in zip(parts, part_copiers, strict=True)
-            ]
-            if kind is dict:
-                return dict(zip(value, copies, strict=True))
-            return copies if kind is list else tuple(copies)
-
-        return copy_with_parts
+        return partial(_copy_with_parts, value, part_copiers)
 
     def _pickle_copier(self, value: Any) -> MakeCopy | None:
         """Returns a function that copies any object by pickle; what pickle cannot copy is shared.
@@ -322,6 +313,20 @@ def _copy_output(value: Any) -> Any:
 
 
 # --- both
+
+
+def _copy_with_parts(
+    value: list[Any] | tuple[Any, ...] | dict[Any, Any], part_copiers: list[MakeCopy | None]
+) -> Any:
+    """Returns a copy of a container; None in `part_copiers` stands for a part that is shared."""
+    parts = value.values() if isinstance(value, dict) else value
+    copies = [
+        part if make_copy is None else make_copy()
+        for part, make_copy in zip(parts, part_copiers, strict=True)
+    ]
+    if isinstance(value, dict):
+        return dict(zip(value, copies, strict=True))
+    return copies if isinstance(value, list) else tuple(copies)
 
 
 def _plain_copier(value: Any) -> MakeCopy | None:

@@ -2,24 +2,36 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Union, cast, runtime_checkable
+
+import numpy as np
 
 from epsilometer.errors import InputError
 from epsilometer.inputs.copying import check_reusable, same_content
 from epsilometer.inputs.differences import brief, difference
 from epsilometer.inputs.storing import StoredDigest, restore_input, store_input
+from epsilometer.one_line import one_line
 from epsilometer.storage.digests import Undigestible, content_digest
+from epsilometer.storage.formats import is_frame
+
+# Columns of a data frame that a message names.
+_MAX_NAMED_COLUMNS = 6
+
+if TYPE_CHECKING:  # domains are made of pairs
+    from epsilometer.inputs.domains.numbers import Domain
 
 __all__ = [
     "RECORDED",
     "Finder",
     "Inputs",
     "Pair",
+    "Pairs",
     "StoredDigest",
     "as_pair",
     "as_pairs",
+    "check_datasets",
     "check_pair",
     "check_same",
     "digest_of",
@@ -28,6 +40,7 @@ __all__ = [
     "pair_digest",
     "pair_from_dict",
     "pair_to_dict",
+    "proposed_pair",
 ]
 
 
@@ -42,7 +55,8 @@ class Pair:
             inputs count as a mistake.
         note: why a search tried it, e.g. "NaN in one record".
         within: whether both datasets belong to the domain that was searched; None if nothing was.
-        told: the difference of inputs that were too large to be stored with their result.
+        stored_difference: the difference of inputs that were too large to be stored with their
+            result.
 
     Example:
         >>> pair = em.Pair([1, 1, 0], [1, 1, 1])
@@ -53,9 +67,13 @@ class Pair:
     left: Any
     right: Any
     equal: bool = field(default=False, kw_only=True)
-    told: str = field(default="", kw_only=True, repr=False, compare=False)
+    stored_difference: str = field(default="", kw_only=True, repr=False, compare=False)
     note: str = field(default="", kw_only=True, repr=False, compare=False)
     within: bool | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        sides = f"left={one_line(self.left)}, right={one_line(self.right)}"
+        return f"Pair({sides}, equal={self.equal})"
 
     def side(self, index: int) -> Any:
         """Returns the left dataset for 0, the right one for 1."""
@@ -81,8 +99,8 @@ class Pair:
 
         It is empty if the inputs are not known, only their digests.
         """
-        if self.told or not is_complete(self):
-            return self.told
+        if self.stored_difference or not is_complete(self):
+            return self.stored_difference
         try:
             return difference(self.left, self.right)
         except Exception as error:
@@ -135,9 +153,11 @@ def digest_of(dataset: Any) -> str:
     return dataset.digest
 
 
-# --- what users may give as pairs
+# --- what users may give as inputs
 
-Inputs = Pair | tuple[Any, Any] | Sequence[Pair | tuple[Any, Any]]
+Pairs = Pair | tuple[Any, Any] | Sequence[Pair | tuple[Any, Any]]
+# What the verbs take: pairs, a finder, or a domain, which is searched.
+Inputs = Union[Pairs, Finder, "Domain"]  # a name in quotes cannot be joined with |
 
 
 def check_pair(pair: Pair) -> Pair:
@@ -158,28 +178,134 @@ def check_pair(pair: Pair) -> Pair:
 
 
 def as_pairs(inputs: object) -> list[Pair]:
-    """Returns one or more pairs, from a `Pair`, a 2-tuple, or a list of them."""
+    """Returns one or more pairs, from a `Pair`, a 2-tuple, or a list of them.
+
+    A 2-tuple is one pair, whatever it holds. A list is a list of pairs, so what it holds must be
+    pairs: a list is also the commonest dataset, and two datasets in a list would otherwise pass for
+    two pairs.
+
+    Raises:
+        InputError: for anything else; the message says how to write it.
+    """
     if isinstance(inputs, Pair):
         return [check_pair(inputs)]
-    if isinstance(inputs, tuple) and len(inputs) == 2:
-        left, right = inputs
-        if not (isinstance(left, Pair) and isinstance(right, Pair)):
-            return [check_pair(Pair(left, right))]
     if isinstance(inputs, list | tuple) and inputs:
-        return [as_pair(pair) for pair in inputs]
-    raise InputError(
-        f"inputs={inputs!r:.200} must be a Pair, a 2-tuple (left, right), or a non-empty list of "
-        "pairs"
-    )
+        are_pairs = all(isinstance(item, Pair) for item in inputs)
+        if isinstance(inputs, tuple) and not are_pairs:
+            return [as_pair(inputs)]
+        if all(_is_pair(item) for item in inputs):
+            return [as_pair(item) for item in inputs]
+    raise InputError(f"inputs={_summary(inputs)} {_why_no_pairs(inputs)}")
 
 
 def as_pair(pair: object, *, equal: bool = False) -> Pair:
-    """Returns a `Pair`, from itself or from two datasets, which may be equal only if `equal`."""
-    if isinstance(pair, tuple | list) and len(pair) == 2:
-        pair = Pair(pair[0], pair[1], equal=equal)
-    if not isinstance(pair, Pair):
-        raise InputError(f"{pair!r:.200} is not a pair: give Pair(left, right) or a 2-tuple")
-    return check_pair(replace(pair, equal=pair.equal or equal))
+    """Returns a `Pair`, from itself or from a 2-tuple; its sides may be equal only if `equal`."""
+    checked = proposed_pair(pair)
+    return check_pair(replace(checked, equal=checked.equal or equal))
+
+
+def proposed_pair(pair: object) -> Pair:
+    """Returns a `Pair`, from itself or from a 2-tuple; its sides may be equal.
+
+    Raises:
+        InputError: for anything else.
+    """
+    if isinstance(pair, Pair):
+        return pair
+    if isinstance(pair, tuple) and len(pair) == 2:
+        return Pair(pair[0], pair[1])
+    raise InputError(f"{_summary(pair)} {_why_no_pair(pair)}")
+
+
+def check_datasets(dataset: object, neighbours: object) -> list[Any]:
+    """Returns the neighbours of a dataset as a list, each of them a dataset.
+
+    Raises:
+        InputError: if they are not given one by one: a table, a text or a dict would be taken apart
+            into its columns, letters or keys.
+    """
+    if isinstance(neighbours, Pair | str | bytes | dict) or is_frame(neighbours):
+        raise InputError(
+            f"neighbours={_summary(neighbours)} is not a list of datasets: give [other, …]"
+        )
+    try:
+        datasets: list[Any] = list(cast(Iterable[Any], neighbours))
+    except TypeError:
+        raise InputError(
+            f"neighbours={_summary(neighbours)} is not a list of datasets: give [other, …]"
+        ) from None
+    for other in datasets:
+        if isinstance(other, Pair):
+            raise InputError("neighbours holds a Pair: give the datasets on its right, [other, …]")
+        if _holds_records(dataset) and isinstance(other, int | float | np.number | str):
+            raise InputError(
+                f"neighbours={_summary(neighbours)} holds {_summary(other)}, but the dataset is "
+                f"{_summary(dataset)}: give a list of such datasets, [other, …]"
+            )
+    return datasets
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, Pair) or (isinstance(item, tuple) and len(item) == 2)
+
+
+def _holds_records(dataset: object) -> bool:
+    return isinstance(dataset, list | tuple | np.ndarray) or is_frame(dataset)
+
+
+def _summary(value: object) -> str:
+    """Returns a value in a few words: of arrays and data frames the kind and the shape."""
+    if isinstance(value, list | tuple) and any(map(is_frame, value)):
+        return f"[{', '.join(map(_summary, value))}]"
+    shape = getattr(value, "shape", None)
+    if is_frame(value) or (isinstance(value, np.ndarray) and value.size > 1):
+        kind = type(value).__name__
+        size = " × ".join(map(str, shape)) if isinstance(shape, tuple) else "unknown"
+        columns = list(getattr(value, "columns", ()))[:_MAX_NAMED_COLUMNS]
+        named = f" with the columns {', '.join(map(str, columns))}" if columns else ""
+        return f"<{kind} of size {size}{named}>"
+    return brief(value)
+
+
+def _why_no_pairs(inputs: object) -> str:
+    """Returns why this is not what `audit` takes as inputs, and how to write what was meant."""
+    if isinstance(inputs, list) and len(inputs) == 2 and not any(map(_is_pair, inputs)):
+        left, right = map(_summary, inputs)
+        return (
+            "is a list, and a list is a list of pairs: if these are the two neighbouring inputs, "
+            f"write em.Pair({left}, {right})"
+        )
+    if isinstance(inputs, list) and inputs:
+        wrong = next(item for item in inputs if not _is_pair(item))
+        return (
+            f"is a list of pairs only if it holds em.Pair(left, right) or tuples (left, right), "
+            f"and {_summary(wrong)} is neither; the neighbours of one dataset are searched with "
+            "em.around(data)"
+        )
+    if isinstance(inputs, list):
+        return "is empty: give em.Pair(left, right), or a list of pairs"
+    return _why_no_pair(inputs)
+
+
+def _why_no_pair(given: object) -> str:
+    """Returns why this is not a pair, and how to write what was meant."""
+    if isinstance(given, list) and len(given) == 2:
+        left, right = map(_summary, given)
+        return f"is a list: write one pair as em.Pair({left}, {right})"
+    if isinstance(given, tuple):
+        return (
+            f"is a tuple of {len(given)}: one pair is em.Pair(left, right), several pairs are a "
+            "list [(left, right), …]"
+        )
+    if _holds_records(given) or isinstance(given, dict):
+        data = "df" if is_frame(given) else "data"
+        return (
+            f"is one dataset, not a pair: search its neighbours with em.around({data}), or give "
+            f"one with em.Pair({data}, other)"
+        )
+    if isinstance(given, type):
+        return f"is a class: make an object of it, as in {given.__name__}(…)"
+    return "is not a pair: give em.Pair(left, right), a list of pairs, or a domain to search"
 
 
 # Stands for the unknown inputs behind two recorded samples.
@@ -217,7 +343,7 @@ def pair_from_dict(data: Mapping[str, Any]) -> Pair:
         restore_input(data["left"]),
         restore_input(data["right"]),
         equal=bool(data.get("equal")),
-        told=str(data.get("difference", "")),
+        stored_difference=str(data.get("difference", "")),
         note=str(data.get("note", "")),
         within=None if data.get("within") is None else bool(data["within"]),
     )
@@ -226,7 +352,7 @@ def pair_from_dict(data: Mapping[str, Any]) -> Pair:
 def pair_digest(pair: Pair) -> str:
     """Returns a short text that distinguishes pairs."""
     # A placeholder for the difference, which is removed below, saves computing it.
-    inputs = pair_to_dict(replace(pair, note="", within=None, told="not computed"))
+    inputs = pair_to_dict(replace(pair, note="", within=None, stored_difference="not computed"))
     inputs.pop("difference", None)
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -154,6 +154,13 @@ def _to_typed(value: Any) -> Any:
             "shape": list(value.shape),
             "dtype": str(value.dtype),
         }
+    if isinstance(value, np.ndarray | np.generic):
+        return _to_json(value)
+    return _frame_to_typed(value)
+
+
+def _frame_to_typed(value: Any) -> Any:
+    """Returns a data frame or a series as JSON, or raises a TypeError for anything else."""
     library = type(value).__module__.partition(".")[0]
     kind = f"{library}.{type(value).__name__}"
     if kind == "pandas.Series" and value.name is None:
@@ -168,9 +175,7 @@ def _to_typed(value: Any) -> Any:
         for column in value:
             columns.append([column.name, _to_typed(column.to_list()), str(column.dtype)])
         return {kind: columns}
-    if not isinstance(value, np.ndarray | np.generic):
-        raise TypeError(f"a {type(value).__name__} has no JSON")
-    return _to_json(value)
+    raise TypeError(f"a {type(value).__name__} has no JSON")
 
 
 def _from_typed(data: Any) -> Any:

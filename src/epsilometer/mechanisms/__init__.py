@@ -6,13 +6,18 @@ Services and recordings are in `epsilometer.mechanisms.http` and
 
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.commands import from_command
-from epsilometer.mechanisms.functions import as_mechanism, as_subject, from_batch, from_callable
+from epsilometer.mechanisms.functions import (
+    as_audit_target,
+    as_mechanism,
+    from_batch,
+    from_callable,
+)
 from epsilometer.mechanisms.libraries import fitted, from_opendp
 
 __all__ = [
     "Mechanism",
+    "as_audit_target",
     "as_mechanism",
-    "as_subject",
     "fitted",
     "from_batch",
     "from_callable",

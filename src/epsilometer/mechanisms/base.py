@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from epsilometer.claims import Claim
-from epsilometer.errors import shown
-from epsilometer.inputs import Inputs, Pair
+from epsilometer.errors import short_repr
+from epsilometer.inputs import Pair, Pairs
 from epsilometer.mechanisms.return_values import check_returned
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
@@ -26,8 +26,8 @@ __all__ = [
     "Mechanism",
     "check_returned",
     "failure_text",
+    "import_path",
     "parameters_of",
-    "place_of",
 ]
 
 
@@ -52,21 +52,34 @@ class Mechanism(ABC):
         claim: what it promises for any pair; an audit without a claim takes this one.
         worst_pair: the inputs to audit it on when none are given.
         keeper: receives all draws.
+        waits: whether it mostly waits for something else, such as a program or a service. More
+            workers than cores then help.
         used: notes which recorded draws are used, and what for; None if draws are neither read nor
             recorded.
         features: reads outputs together with columns that a user's function adds; None reads them
             as they are. A mechanism reads what it draws with `(self.features or
             read_outputs)(values, n)`.
+        runs_afresh: whether each call of `sample` starts a program anew, which remembers nothing.
+        why_not_afresh: why nobody could start it afresh to see whether an answer stays, as a clause
+            for messages.
     """
 
     name: str
     is_seeded: bool
     chunk_size: int
     claim: Claim | None = None
-    worst_pair: Inputs | None = None
+    worst_pair: Pairs | None = None
     keeper: Keeper | None = None
     features: "Features | None" = None
     used: "UsedDraws | None" = None
+    waits: bool = False
+    runs_afresh: bool = False
+    why_not_afresh: str = (
+        "no fresh process could be asked, which takes a function of a module that can be imported"
+    )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
 
     @abstractmethod
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
@@ -107,6 +120,13 @@ class Mechanism(ABC):
         attributes = {name: vars(self)[name] for name in sorted(vars(self))}
         return code_digest((type(self), attributes))
 
+    def identity_digest(self) -> str:
+        """Returns the digest by which results name the code that was audited.
+
+        It is that of the mechanism, but for settings of a call that leave the code as it is.
+        """
+        return self.digest()
+
     def with_features(self, features: "Features | None") -> Self:
         """Returns the same mechanism with other features, or none."""
         copied = self.__copy__()
@@ -143,9 +163,8 @@ class Mechanism(ABC):
 
 def failure_text(name: str, dataset: Any, error: BaseException) -> str:
     """Returns the message that a mechanism raised an error, and on which input."""
-    return (
-        f"{name} raised {type(error).__name__} on the input {shown(dataset)}: {shown(str(error))}"
-    )
+    reason = f"{type(error).__name__} on the input {short_repr(dataset)}"
+    return f"{name} raised {reason}: {short_repr(str(error))}"
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -156,7 +175,7 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def place_of(function: Any) -> str:
+def import_path(function: Any) -> str:
     """Returns where a function can be imported from, "module:name"; empty if it cannot."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", "<")

@@ -6,6 +6,7 @@ They are run without a shell, with a time limit and bounded output, and nothing 
 import contextlib
 import errno
 import os
+import re
 import selectors
 import shlex
 import signal
@@ -25,19 +26,24 @@ from epsilometer.errors import (
     discreet,
     public_arguments,
     secrets_of,
-    shown,
+    short_repr,
 )
+from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.callables import OnError, failed_run
+from epsilometer.mechanisms.dataset_files import written_dataset
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.process_groups import register_process_group, unregister_process_group
+from epsilometer.mechanisms.transmission import check_transmitted
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest, files_digest
-from epsilometer.storage.exchange import (
+from epsilometer.storage.dataset_formats import check_dataset_format, encode_dataset
+from epsilometer.storage.formats import (
     decode,
     named_files,
+    quotable,
     read_json,
     read_value,
     to_argument,
@@ -140,13 +146,15 @@ def _start(
     except OSError as error:
         advice = ""
         if error.errno == _ARGUMENTS_TOO_LONG:
-            advice = "; a large input goes to standard input with stdin=True"
+            advice = (
+                "; a large input goes into a file with {file}, or to standard input with {stdin}"
+            )
         raise MechanismError(
             f"the program {argv[0]!r} cannot be run: {error.strerror}{advice}"
         ) from error
     except ValueError as error:  # a zero byte, or a surrogate that the system cannot encode
         raise InputError(
-            f"the command {shown(public_arguments(argv))} cannot be run: {error}"
+            f"the command {short_repr(public_arguments(argv))} cannot be run: {error}"
         ) from error
 
 
@@ -192,7 +200,7 @@ class _Streams:
             return
         self.output += received
         if len(self.output) > self.max_output:
-            start = shown(bytes(self.output[:_QUOTED_OUTPUT_BYTES]))
+            start = short_repr(quotable(self.output[:_QUOTED_OUTPUT_BYTES]))
             raise RunFailed(
                 "TooMuchOutput",
                 f"it wrote more than {self.max_output} bytes, beginning with {start}",
@@ -233,8 +241,8 @@ def _attend(process: subprocess.Popen[bytes], input_bytes: bytes, limits: Limits
     except subprocess.TimeoutExpired:
         printed = "it printed nothing"
         if streams.output:
-            start = bytes(streams.output[:_QUOTED_OUTPUT_BYTES])
-            printed = f"so far it printed {shown(start)}"
+            start = quotable(streams.output[:_QUOTED_OUTPUT_BYTES])
+            printed = f"so far it printed {short_repr(start)}"
         raise RunFailed(
             "TimedOut", f"it did not end within timeout={limits.seconds:g} s; {printed}"
         ) from None
@@ -246,22 +254,49 @@ def _attend(process: subprocess.Popen[bytes], input_bytes: bytes, limits: Limits
     )
 
 
-# Stands for the dataset in the arguments of a program.
-PLACE = "{dataset}"
+# Stands for the dataset itself in the arguments of a program.
+DATASET_PLACE = "{dataset}"
+# Stands for the name of a temporary file that holds the dataset.
+FILE_PLACE = "{file}"
+# Among the arguments: the dataset goes to standard input. The argument itself is left out.
+STDIN_PLACE = "{stdin}"
+_PLACES = re.compile("|".join(map(re.escape, (DATASET_PLACE, FILE_PLACE))))
+_HOW_TO_PLACE = (
+    f"write {DATASET_PLACE} for the dataset itself, {FILE_PLACE} for a temporary file that holds "
+    f"it, or {STDIN_PLACE} for standard input"
+)
 # Starting a program takes about a millisecond: a chunk of this many runs takes a tenth of a second.
 _SINGLE_CHUNK = 64
 # Outputs of a batch run: the program starts once for many of them, and chunks still show progress.
 _BATCH_CHUNK = 10_000
+# How a dataset is written unless the user says otherwise.
+_DEFAULT_FORMAT = "json"
 # Bytes that a run may print.
 _MAX_OUTPUT_BYTES = 4 << 20
 # Bytes per output that a batch may print on top of them.
 _MAX_BYTES_PER_LINE = 4096
 
 
+class _Call(NamedTuple):
+    """What a program is given for one dataset, whatever the run.
+
+    Attributes:
+        argument: the dataset as an argument; empty if no argument holds it.
+        input_bytes: what is written to standard input.
+        file_content: what the file holds; None if the program is given none.
+    """
+
+    argument: str
+    input_bytes: bytes
+    file_content: bytes | None
+
+
 class CommandMechanism(Mechanism):
     """A program that is run once per output."""
 
     is_seeded = False
+    waits = True
+    runs_afresh = True
 
     def __init__(
         self,
@@ -271,15 +306,17 @@ class CommandMechanism(Mechanism):
         chunk_size: int,
         name: str | None,
         stdin: bool,
+        dataset_format: str,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
         statuses: Collection[int],
         on_error: OnError,
     ) -> None:
-        self.argv = argv
+        self.argv = [part for part in argv if part != STDIN_PLACE]
         self.limits = limits
         self.chunk_size = chunk_size
-        self.stdin = stdin
+        self.stdin = stdin or STDIN_PLACE in argv
+        self.dataset_format = dataset_format
         self.statuses = frozenset(statuses)
         self.on_error = on_error
         self.given_env = dict(env or {})
@@ -287,13 +324,24 @@ class CommandMechanism(Mechanism):
         self.cwd = None if cwd is None else os.fspath(cwd)
         self.name = name or shlex.join(public_arguments(argv))
 
+    def weakening_facts(self) -> dict[str, Any]:
+        """Returns those of every mechanism, and how datasets are written, unless as JSON."""
+        facts = super().weakening_facts()
+        if self.dataset_format != _DEFAULT_FORMAT:
+            facts["dataset_format"] = self.dataset_format
+        return facts
+
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> Mechanism:
+        """Refuses pairs whose inputs reach the program as the same text or file."""
+        check_transmitted(pairs, self._call, self.name)
+        return self
+
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program n times."""
-        argv = self._arguments(dataset)
-        input_bytes = (to_json(dataset) + "\n").encode() if self.stdin else b""
+        call = self._call(dataset)
         with discreet(self.secrets):
             read = self.features or read_outputs
-            values = draw_one_by_one(lambda: self._draw_one(argv, input_bytes, dataset), n, read)
+            values = draw_one_by_one(lambda: self._draw_one(call, dataset), n, read)
             return read(values, n)
 
     @cached_property
@@ -315,46 +363,60 @@ class CommandMechanism(Mechanism):
             sorted(self.statuses),
             self.on_error,
         )
+        if self.dataset_format != _DEFAULT_FORMAT:
+            return code_digest((type(self).__name__, call, files, self.dataset_format))
         return code_digest((type(self).__name__, call, files))
 
-    def _arguments(self, dataset: Any) -> list[str]:
-        """Returns the program and its arguments, with the dataset in its place."""
-        has_place = any(PLACE in part for part in self.argv)
-        text = to_argument(dataset) if has_place else ""
-        return [part.replace(PLACE, text) for part in self.argv]
+    def _call(self, dataset: Any) -> _Call:
+        """Returns what the program is given for a dataset."""
+        has_place = any(DATASET_PLACE in part for part in self.argv)
+        content: bytes | None = None
+        if self.stdin or self._has_file:
+            content = encode_dataset(dataset, self.dataset_format)
+        return _Call(
+            argument=to_argument(dataset) if has_place else "",
+            input_bytes=content if self.stdin and content is not None else b"",
+            file_content=content if self._has_file else None,
+        )
 
-    def _draw_one(self, argv: list[str], input_bytes: bytes, dataset: Any) -> Any:
+    @property
+    def _has_file(self) -> bool:
+        return any(FILE_PLACE in part for part in self.argv)
+
+    def _draw_one(self, call: _Call, dataset: Any) -> Any:
         """Runs the program once, and returns its output."""
         try:
-            finished = self._run(argv, input_bytes, dataset)
+            finished = self._run(call, dataset)
         except RunFailed as failure:
             pass_on(failure)
             if self.on_error == "outcome":
                 current_log().add(failed=1)
                 return failed_run(failure.kind)
             raise
-        source = f"what {self.name} printed on the input {shown(dataset)}"
+        source = f"what {self.name} printed on the input {short_repr(dataset)}"
         text = decode(finished.stdout, source).strip()
         if not text:
             raise MechanismError(
-                f"{self.name} printed nothing on the input {shown(dataset)}"
+                f"{self.name} printed nothing on the input {short_repr(dataset)}"
                 f"{_error_message(finished)}"
             )
         return read_value(text)
 
-    def _run(self, argv: list[str], input_bytes: bytes, dataset: Any) -> Finished:
+    def _run(self, call: _Call, dataset: Any) -> Finished:
         """Runs the program once.
 
         Raises:
             RunFailed: if it exceeds a limit, or ends with a status that does not mean success.
         """
         try:
-            finished = run_program(
-                argv, input_bytes=input_bytes, limits=self.limits, env=self.env, cwd=self.cwd
-            )
+            if call.file_content is None:
+                finished = self._run_on(call)
+            else:
+                with written_dataset(call.file_content, self.dataset_format) as path:
+                    finished = self._run_on(call, path)
         except RunFailed as failure:
             raise RunFailed(
-                failure.kind, f"{self.name} on the input {shown(dataset)}: {failure}"
+                failure.kind, f"{self.name} on the input {short_repr(dataset)}: {failure}"
             ) from None
         if finished.returncode in self.statuses:
             return finished
@@ -366,31 +428,42 @@ class CommandMechanism(Mechanism):
             ending = f"signal {-finished.returncode}"
         raise RunFailed(
             kind,
-            f"{self.name} ended with {ending} on the input {shown(dataset)}"
+            f"{self.name} ended with {ending} on the input {short_repr(dataset)}"
             f"{_error_message(finished)}",
+        )
+
+    def _run_on(self, call: _Call, file: str = "") -> Finished:
+        """Runs the program once, with the dataset in its places."""
+        texts = {DATASET_PLACE: call.argument, FILE_PLACE: file}
+        argv = [_PLACES.sub(lambda place: texts[place[0]], part) for part in self.argv]
+        return run_program(
+            argv, input_bytes=call.input_bytes, limits=self.limits, env=self.env, cwd=self.cwd
         )
 
 
 class BatchCommandMechanism(CommandMechanism):
     """A program that reads how many outputs to print, one JSON value per line."""
 
+    def _call(self, dataset: Any, n: int = 1) -> _Call:
+        """Returns what the program is given for a dataset: a line that asks for n outputs."""
+        request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
+        return super()._call(dataset)._replace(input_bytes=request.encode())
+
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Runs the program once."""
-        argv = self._arguments(dataset)
         with discreet(self.secrets):
-            request = f'{{"n": {n}, "dataset": {to_json(dataset)}}}\n'
-            finished = self._run(argv, request.encode(), dataset)
+            finished = self._run(self._call(dataset, n), dataset)
             # Not splitlines: JSON texts may hold other line ends.
             lines = decode(finished.stdout, f"what {self.name} printed").split("\n")
             while lines and not lines[-1].strip():
                 lines.pop()
             if len(lines) != n:
-                last = f"; the last one is {shown(lines[-1])}" if lines else ""
+                last = f"; the last one is {short_repr(lines[-1])}" if lines else ""
                 raise MechanismError(
                     f"{self.name} printed {len(lines)} lines where {n} outputs were asked for{last}"
                     f"{_error_message(finished)}"
                 )
-            source = f"{self.name} on the input {shown(dataset)}: line"
+            source = f"{self.name} on the input {short_repr(dataset)}: line"
             values = [
                 read_json(line, f"{source} {number} of what it printed")
                 for number, line in enumerate(lines, 1)
@@ -403,6 +476,7 @@ def from_command(
     *,
     batch: bool = False,
     stdin: bool = False,
+    dataset_format: str | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | os.PathLike[str] | None = None,
     timeout: float = 60.0,
@@ -419,12 +493,17 @@ def from_command(
 
     Args:
         argv: the program and its arguments. `{dataset}` stands for the dataset: a number or a text
-            as it is, anything else as JSON.
+            as it is, anything else as JSON. `{file}` stands for the name of a temporary file that
+            holds the dataset; it is written anew for every run and removed afterwards. An argument
+            `{stdin}` is left out, and means stdin=True.
         batch: the program reads one line `{"n": …, "dataset": …}` on standard input and prints n
             JSON values, one per line. Otherwise it is run once per output, and what it prints is
             read as JSON, else as a number, else as text.
-        stdin: also gives the dataset as a line of JSON on standard input (for programs that take no
-            arguments, and for datasets too large for one).
+        stdin: also gives the dataset on standard input (for programs that take no arguments, and
+            for datasets too large for one).
+        dataset_format: how the dataset is written to `{file}` and to standard input: "json" (the
+            default), "jsonl" (a record per line), "csv" (with a header if records have names),
+            "npy" or "parquet".
         env: variables set on top of the environment of this process.
         cwd: working directory.
         timeout: seconds per run; then the program and all its children are killed.
@@ -445,9 +524,7 @@ def from_command(
         False
     """
     parts = _check_argv(argv)
-    if not batch and not stdin and not any(PLACE in part for part in parts):
-        hint = f"the program never sees its input; write {PLACE} or give stdin=True"
-        raise InputError(f"argv={shown(public_arguments(argv))}: {hint}")
+    _check_places(parts, batch=batch, stdin=stdin, dataset_format=dataset_format)
     allowed_on_error = ("raise",) if batch else ("raise", "outcome")
     if on_error not in allowed_on_error:
         raise InputError(
@@ -470,6 +547,7 @@ def from_command(
         chunk_size=chunk,
         name=name,
         stdin=stdin,
+        dataset_format=check_dataset_format(dataset_format or _DEFAULT_FORMAT),
         env=env,
         cwd=cwd,
         statuses=statuses,
@@ -487,10 +565,37 @@ def _check_argv(argv: Sequence[str]) -> list[str]:
         )
     parts = [os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv]
     if not parts or not isinstance(parts[0], str) or not parts[0]:
-        raise InputError(f"argv={shown(public_arguments(argv))} must begin with the program")
+        raise InputError(f"argv={short_repr(public_arguments(argv))} must begin with the program")
     if not all(isinstance(part, str) for part in parts):
-        raise InputError(f"argv={shown(public_arguments(argv))} must consist of texts")
+        raise InputError(f"argv={short_repr(public_arguments(argv))} must consist of texts")
     return parts
+
+
+def _check_places(
+    argv: Sequence[str], *, batch: bool, stdin: bool, dataset_format: str | None
+) -> None:
+    """Refuses a command to which no dataset can get, or not in the format that was chosen."""
+    call = f"argv={short_repr(public_arguments(argv))}"
+    has_file = any(FILE_PLACE in part for part in argv)
+    has_stdin = stdin or STDIN_PLACE in argv
+    if any(STDIN_PLACE in part and part != STDIN_PLACE for part in argv):
+        raise InputError(
+            f"{call}: {STDIN_PLACE} must be an argument of its own, which is left out; a program "
+            "that wants the name of standard input takes /dev/stdin beside it"
+        )
+    if batch and has_stdin:
+        raise InputError(
+            f"{call}: a batch program reads what it is asked for on standard input; leave out "
+            f"{STDIN_PLACE}"
+        )
+    has_dataset = any(DATASET_PLACE in part for part in argv)
+    if not (batch or has_stdin or has_file or has_dataset):
+        raise InputError(f"{call}: the program never sees its input; {_HOW_TO_PLACE}")
+    if dataset_format is not None and not (has_file or has_stdin):
+        raise InputError(
+            f"dataset_format={dataset_format!r}: {call} takes the dataset neither as {FILE_PLACE} "
+            f"nor on standard input; {_HOW_TO_PLACE}"
+        )
 
 
 def _error_message(finished: Finished) -> str:

@@ -1,7 +1,7 @@
 """Features: further columns that a user's function computes from one output.
 
 The event may look at them, too. An event of an output and of a function of it is an event of the
-output, so features may cost power, never truth.
+output, so features can weaken an audit, but cannot make its answer wrong.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, short_repr
 from epsilometer.inputs.copying import snapshot
-from epsilometer.mechanisms.base import Mechanism, place_of
+from epsilometer.mechanisms.base import Mechanism, import_path
 from epsilometer.mechanisms.return_values import never_returns
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.outputs.columns import FEATURED, record_text
@@ -56,7 +56,7 @@ class Features:
             place: where to import it from; None finds out.
         """
         if not callable(function):
-            raise InputError(f"features={shown(function)} must be a function of one output")
+            raise InputError(f"features={short_repr(function)} must be a function of one output")
         unwrapped: Any = function
         while hasattr(unwrapped, "func"):  # a partial function
             unwrapped = unwrapped.func
@@ -69,7 +69,7 @@ class Features:
         with suppress(Undigestible):
             digest = code_digest(function)
         if place is None:
-            place = place_of(function)
+            place = import_path(function)
         return cls(name=name, digest=digest, place=place, function=function)
 
     def note(self) -> dict[str, str]:
@@ -117,8 +117,8 @@ class Features:
                 if content_digest(second_value) != content_digest(value):
                     raise InputError(
                         f"features={self.name} must depend on the output alone: "
-                        f"for the output {shown(output)} it returned {shown(value)} "
-                        f"and then {shown(second_value)}"
+                        f"for the output {short_repr(output)} it returned {short_repr(value)} "
+                        f"and then {short_repr(second_value)}"
                     )
         return values
 
@@ -135,7 +135,7 @@ class Features:
         except Exception as error:
             raise InputError(
                 f"features={self.name} raised {type(error).__name__} on the output "
-                f"{shown(output)}: {shown(str(error))}"
+                f"{short_repr(output)}: {short_repr(str(error))}"
             ) from error
         if isinstance(value, dict) or not self.name.isidentifier():
             return value

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.claims import Claim
-from epsilometer.errors import InputError, shown
-from epsilometer.inputs import Inputs, Pair
+from epsilometer.errors import InputError, short_repr
+from epsilometer.inputs import Pair, Pairs
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.callables import BatchMechanism, OnError, SingleMechanism
 from epsilometer.mechanisms.features import as_features
@@ -15,11 +15,11 @@ from epsilometer.mechanisms.libraries import adapt
 from epsilometer.mechanisms.repeating import RepeatedMechanism
 
 __all__ = [
+    "AuditTarget",
     "BatchMechanism",
     "SingleMechanism",
-    "Subject",
+    "as_audit_target",
     "as_mechanism",
-    "as_subject",
     "from_batch",
     "from_callable",
     "repeated",
@@ -70,7 +70,7 @@ def from_batch(
         features: a function of one output that returns a number, a text, a truth value, None, or a
             tuple or dict of these: further columns for the event, like "the report is the hash of
             this answer", which nobody could learn. An event of an output and its features is an
-            event of the output: they may cost power, never truth.
+            event of the output: they can weaken an audit, but cannot make its answer wrong.
 
     Example:
         >>> mechanism = em.from_batch(lambda x, n, rng: x + rng.laplace(size=n))
@@ -81,12 +81,12 @@ def from_batch(
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AuditTarget:
     """What is audited: a mechanism, with the claim and the inputs that it brings along, if any."""
 
     mechanism: Mechanism
     claim: Claim | None = None
-    worst_pair: Inputs | None = None
+    worst_pair: Pairs | None = None
 
     def promise(self, pairs: Sequence[Pair]) -> Claim | None:
         """Returns its own claim for these pairs, if it makes one."""
@@ -95,12 +95,12 @@ class Subject:
         return self.mechanism.promise(pairs)
 
     @property
-    def promises_by_pair(self) -> bool:
+    def claims_by_pair(self) -> bool:
         """Whether its claim depends on the pair of inputs."""
         return self.claim is None and self._mechanism_promises
 
     @property
-    def makes_a_promise(self) -> bool:
+    def has_claim(self) -> bool:
         """Whether it claims anything."""
         return self.claim is not None or self._mechanism_promises
 
@@ -109,13 +109,13 @@ class Subject:
         return type(self.mechanism).promise is not Mechanism.promise
 
 
-def as_subject(candidate: object) -> Subject:
+def as_audit_target(candidate: object) -> AuditTarget:
     """Returns anything that `audit` accepts as a mechanism, with its claim and inputs.
 
     That is whatever `as_mechanism` takes, or an entry of the zoo and similar objects. This is the
     one place that looks into foreign objects.
     """
-    if isinstance(candidate, Subject):
+    if isinstance(candidate, AuditTarget):
         return candidate
     source: Any = candidate
     if not isinstance(candidate, Mechanism):
@@ -125,11 +125,11 @@ def as_subject(candidate: object) -> Subject:
     if not isinstance(source, Mechanism):
         if not callable(candidate):
             raise InputError(
-                f"mechanism={shown(candidate)} is neither a mechanism nor a function nor an object "
-                "with a method randomise"
+                f"mechanism={short_repr(candidate)} is neither a mechanism nor a function nor "
+                "an object with a method randomise"
             )
         source = SingleMechanism(candidate)
-    return Subject(
+    return AuditTarget(
         mechanism=source,
         claim=getattr(candidate, "claim", None),
         worst_pair=getattr(candidate, "worst_pair", None),
@@ -144,10 +144,10 @@ def as_mechanism(mechanism: object) -> Mechanism:
     """
     if isinstance(mechanism, Mechanism):
         return mechanism
-    return as_subject(mechanism).mechanism
+    return as_audit_target(mechanism).mechanism
 
 
-def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
+def repeated(mechanism: object, times: int) -> RepeatedMechanism | AuditTarget:
     """A mechanism that is run several times on the same input: audit its use, not one run of it.
 
     Args:
@@ -160,12 +160,12 @@ def repeated(mechanism: object, times: int) -> RepeatedMechanism | Subject:
         >>> em.audit(three_runs, em.Pair(0.0, 1.0), em.PureDP(3.5), samples=500, seed=0).verdict
         <Verdict.NOT_REFUTED: 'not refuted'>
     """
-    subject = as_subject(mechanism)
-    runs = RepeatedMechanism(subject.mechanism, times)
-    if subject.claim is None:
+    target = as_audit_target(mechanism)
+    runs = RepeatedMechanism(target.mechanism, times)
+    if target.claim is None:
         return runs
-    return Subject(
+    return AuditTarget(
         mechanism=runs,
-        claim=subject.claim.composed(runs.times),
-        worst_pair=subject.worst_pair,
+        claim=target.claim.composed(runs.times),
+        worst_pair=target.worst_pair,
     )

@@ -1,14 +1,16 @@
-"""Mechanisms that are services: JSON over HTTP.
+"""Mechanisms that are services: JSON over HTTP, or what a template makes of a dataset.
 
 A service is asked once per output, or for many outputs per request.
 """
 
 import http.client
+import json
+import os
 import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -23,17 +25,19 @@ from epsilometer.errors import (
     discreet,
     public_address,
     secrets_of,
-    shown,
+    short_repr,
     without,
 )
+from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.callables import OnError, failed_run
 from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
+from epsilometer.mechanisms.transmission import check_transmitted
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.storage import code_digest
-from epsilometer.storage.exchange import decode, read_json, to_json
+from epsilometer.storage.formats import decode, quotable, read_json, to_argument, to_json
 
 # A service that limits its callers says so before it does any work.
 _TOO_MANY_REQUESTS = 429
@@ -52,6 +56,8 @@ _BUFFER_SIZE = 1 << 16
 _QUOTED_BYTES = 80
 # The same for an answer with an error status, which explains more.
 _QUOTED_STATUS_BYTES = 200
+# Keys of an answer that a message lists.
+_MAX_LISTED_KEYS = 8
 # Characters that an address may hold. Others, such as letters with accents, are sent in UTF-8 with
 # percent signs.
 _ADDRESS_CHARACTERS = "%/?:@!$&'()*+,;=-._~[]|^`{}\\\""
@@ -92,6 +98,7 @@ class Client:
     Attributes:
         url: its address, in its parts.
         headers: sent with every request.
+        method: of the requests: "POST", "GET", …
         timeout: seconds per request, from connecting to the last byte.
         retries: how often a request is sent again when it was not served.
         pause: seconds before the first of these; doubled for each further one.
@@ -100,6 +107,7 @@ class Client:
 
     url: SplitResult = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
+    method: str
     timeout: float
     retries: int
     pause: float
@@ -115,14 +123,14 @@ class Client:
 
         Services like to repeat the key that they refuse.
         """
-        return without(shown(answer[:n_bytes]), self.secrets)
+        return without(short_repr(quotable(answer[:n_bytes])), self.secrets)
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be in any message."""
-        return secrets_of(self.url.geturl(), self.headers)
+        """Texts that must not be in any message: all headers, and what the address holds."""
+        return secrets_of(self.url.geturl(), values=self.headers.values())
 
-    def post(self, body: str) -> bytes:
+    def ask(self, request: "Request") -> bytes:
         """Sends one request and returns the answer.
 
         The request is sent again only when the service did no work for it.
@@ -136,7 +144,7 @@ class Client:
         log.add(requests=1)
         for attempt in range(self.retries + 1):
             try:
-                return self._ask(body.encode())
+                return self._ask(request)
             except _TryAgain as failure:
                 if not failures and self.retries:
                     log.add(retried=1)
@@ -148,7 +156,7 @@ class Client:
             f"{self.place} did not answer in {len(failures)} tries; the last one: {failures[-1]}"
         )
 
-    def _ask(self, body: bytes) -> bytes:
+    def _ask(self, request: "Request") -> bytes:
         """Sends one request, once."""
         is_secure = self.url.scheme == "https"
         connect = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
@@ -166,25 +174,21 @@ class Client:
                 raise MechanismError(f"cannot connect to {self.place}: {error}") from error
             seconds_left = self.timeout - (time.monotonic() - began)
             with _Watch(connection, seconds_left) as watch:
-                return self._exchange(connection, body, watch)
+                return self._exchange(connection, request, watch)
 
     def _exchange(
-        self, connection: http.client.HTTPConnection, body: bytes, watch: "_Watch"
+        self, connection: http.client.HTTPConnection, request: "Request", watch: "_Watch"
     ) -> bytes:
         """Sends the request over an open connection and returns the answer."""
-        target = self.url.path or "/"
-        if self.url.query:
-            target += f"?{self.url.query}"
-        target = quote(target, safe=_ADDRESS_CHARACTERS)
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "Connection": "close",
-            **self.headers,
-        }
+        headers = {"Accept": "application/json", "Connection": "close"}
+        if request.body is not None:
+            headers["Content-Type"] = _JSON_TYPE
+        given_names = {name.lower() for name in self.headers}
+        headers = {name: text for name, text in headers.items() if name.lower() not in given_names}
+        headers.update(self.headers)
         out_of_time = f"no whole answer within timeout={self.timeout:g} s"
         try:
-            connection.request("POST", target, body, headers)
+            connection.request(self.method, request.target, request.body, headers)
             with connection.getresponse() as response:
                 answer = self._read(response)
         except (http.client.HTTPException, OSError, ValueError) as error:
@@ -292,6 +296,81 @@ class _Watch:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
+_JSON_TYPE = "application/json"
+# Stands for the dataset in an address or in the body of a request.
+DATASET_PLACE = "{dataset}"
+# Stands for the number of outputs that a batch service is asked for.
+COUNT_PLACE = "{n}"
+_PLACES = re.compile("|".join(map(re.escape, (DATASET_PLACE, COUNT_PLACE))))
+# What is sent unless the user says otherwise.
+_SINGLE_BODY = '{"dataset": {dataset}}'
+_BATCH_BODY = '{"n": {n}, "dataset": {dataset}}'
+# Put into the place of a dataset to see whether the result is JSON: with quotes, which would end a
+# text that somebody wrote around the place.
+_PROBE = '{"a": ["b"]}'
+# Methods that have no body unless one is given.
+_METHODS_WITHOUT_BODY = ("GET", "DELETE")
+_METHODS = ("POST", "GET", "PUT", "PATCH", "DELETE")
+# Begins the value of a header that is read from a variable of the environment.
+_FROM_ENVIRONMENT = "env:"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent for one dataset.
+
+    Attributes:
+        target: path and query of the address.
+        body: None if there is none.
+    """
+
+    target: str
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTemplate:
+    """Turns datasets into requests.
+
+    Attributes:
+        target: path and query of the address, with {dataset} where it belongs there.
+        body: a text with {dataset} and {n}; None for requests without a body.
+        content_type: of the body; only JSON is written as JSON.
+    """
+
+    target: str = field(repr=False)
+    body: str | None
+    content_type: str
+
+    def request(self, dataset: Any, n: int = 1) -> Request:
+        """Returns the request for n outputs of a dataset.
+
+        Places are filled in one pass: what a dataset holds is never taken for a place.
+        """
+        target = self.target
+        if _PLACES.search(target):
+            in_address = {
+                DATASET_PLACE: lambda: quote(to_argument(dataset), safe=""),
+                COUNT_PLACE: lambda: str(n),
+            }
+            target = _PLACES.sub(lambda place: in_address[place[0]](), target)
+        body: str | None = None
+        if self.body is not None:
+            in_body = {DATASET_PLACE: lambda: self._written(dataset), COUNT_PLACE: lambda: str(n)}
+            body = _PLACES.sub(lambda place: in_body[place[0]](), self.body)
+        return Request(
+            target=quote(target, safe=_ADDRESS_CHARACTERS),
+            body=None if body is None else body.encode(),
+        )
+
+    def _written(self, dataset: Any) -> str:
+        """Returns a dataset as the content type of the body wants it."""
+        if "json" in self.content_type:
+            return to_json(dataset)
+        text = to_argument(dataset)
+        return quote(text, safe="") if "urlencoded" in self.content_type else text
+
+
 # Outputs per chunk of a service that is asked once per output: a chunk takes about as long as one
 # of a program.
 _SINGLE_CHUNK = 64
@@ -307,53 +386,87 @@ class HttpMechanism(Mechanism):
     """A service that is asked once per output."""
 
     is_seeded = False
+    waits = True
+    wrapper = "output"
+    why_not_afresh = "a service cannot be started afresh from here"
 
     def __init__(
-        self, client: Client, chunk_size: int, name: str | None, on_error: OnError = "raise"
+        self,
+        client: Client,
+        template: RequestTemplate,
+        *,
+        chunk_size: int,
+        name: str | None,
+        named_headers: Mapping[str, str],
+        answer: tuple[str, ...] = (),
+        on_error: OnError = "raise",
     ) -> None:
         self.client = client
+        self.template = template
         self.chunk_size = chunk_size
         self.place = client.place
         self.name = name or self.place
+        self.named_headers = named_headers
+        self.answer = answer
         self.on_error = on_error
 
-    def digest(self) -> str:
-        """Returns a digest of the address, the headers and what becomes of failures.
+    def prepared(self, pairs: Sequence[Pair], samples: int) -> Mechanism:
+        """Refuses pairs whose inputs reach the service as the same request."""
+        check_transmitted(pairs, self.template.request, self.name)
+        return self
 
-        The service itself cannot be inspected.
+    def digest(self) -> str:
+        """Returns a digest of the address, the headers, and how requests and answers are read.
+
+        The service itself cannot be inspected. Of a header that is read from the environment it has
+        the name of the variable only.
         """
-        headers = sorted(self.client.headers.items())
+        headers = sorted(self.named_headers.items())
         call: tuple[Any, ...] = (type(self).__name__, self.client.url.geturl(), headers)
         if self.on_error != "raise":
             call = (*call, self.on_error)
+        default_body = _BATCH_BODY if isinstance(self, BatchHttpMechanism) else _SINGLE_BODY
+        form = (self.client.method, self.template.body, self.answer)
+        if form != ("POST", default_body, ()):
+            call = (*call, form)
         return code_digest(call)
+
+    def weakening_facts(self) -> dict[str, Any]:
+        """Returns those of every mechanism, and the part of the answers that is the output."""
+        facts = super().weakening_facts()
+        if self.answer:
+            facts["answer"] = ".".join(self.answer)
+        return facts
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends n requests."""
-        body = f'{{"dataset": {to_json(dataset)}}}'
-        values = draw_one_by_one(lambda: self._draw_one(body), n, self._read)
+        request = self.template.request(dataset)
+        values = draw_one_by_one(lambda: self._draw_one(request), n, self._read)
         return self._read(values, n)
 
-    def _draw_one(self, body: str) -> Any:
+    def _draw_one(self, request: Request) -> Any:
         """Sends one request, and returns its output, or the outcome of a failure."""
         try:
-            return _unwrapped(self._ask(body), "output")
+            return self._ask(request)
         except RequestFailed as failure:
             pass_on(failure)
             current_log().add(failed=1)
             return failed_run(failure.kind)
 
-    def _ask(self, body: str) -> Any:
-        """Sends one request, and returns the JSON value of its answer."""
+    def _ask(self, request: Request) -> Any:
+        """Sends one request, and returns what its answer says."""
         source = f"the answer of {self.place}"
         try:
-            answer = self.client.post(body)
+            answer = self.client.ask(request)
         except RequestFailed as failure:
             if self.on_error == "outcome":
                 raise
             raise MechanismError(str(failure)) from None
         with discreet(self.client.secrets):
-            return read_json(decode(answer, source), source)
+            value = read_json(decode(answer, source), source)
+            if self.answer:
+                return _part_of(value, self.answer, source)
+            return _unwrapped(value, self.wrapper)
 
     def _read(self, values: list[Any], n: int) -> Outputs:
         with discreet(self.client.secrets):
@@ -363,12 +476,13 @@ class HttpMechanism(Mechanism):
 class BatchHttpMechanism(HttpMechanism):
     """A service that is asked for many outputs at once."""
 
+    wrapper = "outputs"
+
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Sends one request."""
-        answer = self._ask(f'{{"n": {n}, "dataset": {to_json(dataset)}}}')
-        values = _unwrapped(answer, "outputs")
+        values = self._ask(self.template.request(dataset, n))
         if not isinstance(values, list):
-            quoted = without(shown(values), self.client.secrets)
+            quoted = without(short_repr(values), self.client.secrets)
             raise MechanismError(
                 f"{self.place} must answer with a list of {n} outputs, not {quoted}"
             )
@@ -384,7 +498,10 @@ def from_http(
     *,
     batch: bool = False,
     headers: Mapping[str, str] | None = None,
+    method: str = "POST",
     timeout: float = 30.0,
+    body: str | None = None,
+    answer: str | Sequence[str | int] | None = None,
     retries: int = 5,
     pause: float = 0.1,
     chunk_size: int | None = None,
@@ -393,15 +510,24 @@ def from_http(
     features: Callable[[Any], Any] | None = None,
     on_error: OnError = "raise",
 ) -> HttpMechanism:
-    """A mechanism from a service that is asked by POST, in JSON.
+    """A mechanism from a service that is asked over HTTP, in JSON unless you say otherwise.
 
     Args:
-        url: http or https.
+        url: http or https. `{dataset}` in its path or query stands for the dataset.
         batch: the request is `{"n": …, "dataset": …}` and the answer a list of n outputs (or
             `{"outputs": […]}`). Otherwise the request is `{"dataset": …}` and the answer one output
             (or `{"output": …}`).
-        headers: sent with every request, e.g. Authorization.
+        headers: sent with every request, e.g. Authorization. A value "env:VAR" is read from the
+            variable VAR of the environment. No value is in any result, report or error.
+        method: "POST", "GET", "PUT", "PATCH" or "DELETE". GET and DELETE have no body unless one is
+            given.
         timeout: seconds per request, from connecting to the last byte.
+        body: a template of the request, e.g. '{"records": {dataset}}', instead of the form above.
+            `{dataset}` stands for the dataset as JSON, `{n}` for the number of outputs of a batch.
+            If the headers name a Content-Type other than JSON, a number or a text is put in as it
+            is.
+        answer: where the output is in the answer, e.g. "result.values.0": names of keys and
+            positions in lists. Of a batch, where the list of outputs is.
         retries: how often a request is sent again when no connection was made, or when the status
             is 429, or 503 with a header Retry-After. No other failure is tried again, least of all
             502 and 504: an output may have been drawn and lost, and replacing it by another one
@@ -446,16 +572,28 @@ def from_http(
             f"on_error={on_error!r} must be 'raise', or, for one output per request, 'outcome'"
         )
     _check_headers(headers)
+    parts = _check_url(url)
+    sent_headers = {name: _header_value(name, text) for name, text in (headers or {}).items()}
+    _check_headers(sent_headers)
     client = Client(
-        url=_check_url(url),
-        headers=dict(headers or {}),
+        url=parts,
+        headers=sent_headers,
+        method=_check_method(method),
         timeout=float(timeout),
         retries=int(retries),
         pause=float(pause),
         max_bytes=int(max_bytes),
     )
     mechanism_class = BatchHttpMechanism if batch else HttpMechanism
-    mechanism = mechanism_class(client, chunk_size=int(chunk), name=name, on_error=on_error)
+    mechanism = mechanism_class(
+        client,
+        _open_template(parts, client, body, batch=batch),
+        chunk_size=int(chunk),
+        name=name,
+        named_headers=dict(headers or {}),
+        answer=_check_answer(answer),
+        on_error=on_error,
+    )
     return mechanism.with_features(as_features(features))
 
 
@@ -469,11 +607,92 @@ def _check_headers(headers: Any) -> None:
     for header, text in (headers or {}).items():
         if not isinstance(header, str) or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", header):
             raise InputError("headers holds a name that cannot be one: use letters, digits and -")
-        if not isinstance(text, str) or not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
+        if not isinstance(text, str):
+            raise InputError(
+                f"headers[{header!r}] of type {type(text).__name__} must be a text: write it in "
+                "quotes"
+            )
+        if not re.fullmatch(r"[\t\x20-\x7e\xa0-\xff]*", text):
             raise InputError(
                 f"headers[{header!r}] must be one line of Latin-1 text; its value, which may be "
                 "secret, has another character or a line break (read from a file? use .strip())"
             )
+
+
+def _header_value(name: str, text: str) -> str:
+    """Returns the value of a header, from the environment if it begins with "env:"."""
+    if not text.startswith(_FROM_ENVIRONMENT):
+        return text
+    variable = text.removeprefix(_FROM_ENVIRONMENT)
+    if variable not in os.environ:
+        raise InputError(
+            f"headers[{name!r}]: the variable {variable!r} is not set in the environment; set it, "
+            f"or write the value itself in the place of {text!r}"
+        )
+    return os.environ[variable]
+
+
+def _check_method(method: object) -> str:
+    checked = method.upper() if isinstance(method, str) else method
+    if checked not in _METHODS:
+        raise InputError(f"method={short_repr(method)} must be one of {', '.join(_METHODS)}")
+    return str(checked)
+
+
+def _check_answer(answer: str | Sequence[str | int] | None) -> tuple[str, ...]:
+    """Returns the steps of a path into an answer."""
+    if answer is None:
+        return ()
+    steps = answer.split(".") if isinstance(answer, str) else [str(step) for step in answer]
+    if not steps or not all(steps):
+        raise InputError(
+            f"answer={short_repr(answer)} must name keys and positions, with dots between them: "
+            "'result.values.0'"
+        )
+    return tuple(steps)
+
+
+def _open_template(
+    parts: SplitResult, client: Client, body: str | None, *, batch: bool
+) -> RequestTemplate:
+    """Returns the template of all requests, or raises if no dataset gets into them."""
+    if body is not None and not isinstance(body, str):
+        raise InputError(
+            f"body={short_repr(body)} must be a text with a place for the dataset: "
+            "'{\"records\": {dataset}}'"
+        )
+    target = parts.path or "/"
+    if parts.query:
+        target += f"?{parts.query}"
+    is_in_address = DATASET_PLACE in target
+    if body is None and not is_in_address and client.method not in _METHODS_WITHOUT_BODY:
+        body = _BATCH_BODY if batch else _SINGLE_BODY
+    is_in_body = body is not None and DATASET_PLACE in body
+    if not is_in_address and not is_in_body:
+        raise InputError(
+            f"the service never sees its input: write {DATASET_PLACE} into "
+            + ("body" if body is not None else f"the address of {client.method}, or into body")
+        )
+    if batch and COUNT_PLACE not in target and COUNT_PLACE not in (body or ""):
+        raise InputError(
+            f"a batch service must be told how many outputs to draw: write {COUNT_PLACE} into body"
+        )
+    given_type = next(
+        (text for name, text in client.headers.items() if name.lower() == "content-type"),
+        _JSON_TYPE,
+    )
+    template = RequestTemplate(target=target, body=body, content_type=given_type.lower())
+    if body is not None and "json" in template.content_type:
+        probed = body.replace(DATASET_PLACE, _PROBE).replace(COUNT_PLACE, "1")
+        try:
+            json.loads(probed)
+        except ValueError as error:
+            raise InputError(
+                f"body={without(short_repr(body), client.secrets)} is not JSON once the dataset is "
+                f"in its place ({error}): write {DATASET_PLACE} without quotes, or name another "
+                "Content-Type in the headers"
+            ) from None
+    return template
 
 
 def _check_url(url: str) -> SplitResult:
@@ -485,12 +704,40 @@ def _check_url(url: str) -> SplitResult:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
         named = public_address(url) if isinstance(url, str) else f"of type {type(url).__name__}"
-        raise InputError(f"url={shown(named)} must be an address like http://host:port/path")
+        raise InputError(
+            f"url={short_repr(named)} must be an address like http://localhost:8000/path"
+        )
     if parts.username is not None:
         raise InputError(
             "url must not hold a name and password; give headers={'Authorization': …} instead"
         )
     return parts
+
+
+def _part_of(value: Any, steps: Sequence[str], source: str) -> Any:
+    """Returns the part of an answer to which a path leads.
+
+    Raises:
+        MechanismError: if there is no such part; the message says how far the path leads.
+    """
+    for number, step in enumerate(steps):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            path = ".".join(steps)
+            if isinstance(value, dict):
+                there = f"the keys {', '.join(map(str, list(value)[:_MAX_LISTED_KEYS]))}"
+            elif isinstance(value, list):
+                there = f"a list of {len(value)}"
+            else:
+                there = short_repr(value)
+            raise MechanismError(
+                f"{source} has no {path!r}: there is no {step!r} in "
+                f"{'it' if number == 0 else repr('.'.join(steps[:number]))}, which is {there}"
+            )
+    return value
 
 
 def _unwrapped(value: Any, key: str) -> Any:

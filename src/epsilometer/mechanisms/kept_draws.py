@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from epsilometer.errors import InputError, shown
+from epsilometer.errors import InputError, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Keeper, Mechanism
@@ -27,7 +27,7 @@ from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
 from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.storage import Undigestible
-from epsilometer.storage.exchange import reading
+from epsilometer.storage.formats import reading
 from epsilometer.storage.recorded_texts import json_values, text_lines
 from epsilometer.storage.writing import writing
 
@@ -157,12 +157,17 @@ class KeptMechanism(Mechanism):
         self.used = used
         self.name = mechanism.name
         self.is_seeded = mechanism.is_seeded
+        self.waits = mechanism.waits
         self.chunk_size = mechanism.chunk_size
         self.features = mechanism.features
 
     def digest(self) -> str:
         """Returns the digest of the other mechanism."""
         return self.mechanism.digest()
+
+    def identity_digest(self) -> str:
+        """Returns the digest of the other mechanism's code."""
+        return self.mechanism.identity_digest()
 
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:
         """Draws from the other mechanism."""
@@ -199,7 +204,7 @@ def input_names(pairs: Sequence[Pair]) -> dict[str, str]:
 
 
 @contextmanager
-def keeping(
+def record_draws(
     mechanism: Mechanism, pairs: Sequence[Pair], path: str | Path | None, seed: int | None = None
 ) -> Iterator[Mechanism]:
     """Yields the mechanism to draw from so that its draws are recorded in a file.
@@ -354,7 +359,7 @@ class KeptLines:
                     yield Outputs(blocks, int(data["size"]))
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{self.path}, line {number}: not a chunk of draws: {shown(line)}"
+                    f"{self.path}, line {number}: not a chunk of draws: {short_repr(line)}"
                 ) from error
 
 
@@ -433,7 +438,7 @@ def _big_integers(rounded: Numbers, digit: Numbers) -> np.ndarray[Any, Any]:
 def _no_array(outputs: Outputs) -> InputError:
     shapes = ", ".join(block.shape for block in outputs.blocks[:3])
     return InputError(
-        f"record=…npz holds numbers and arrays of one shape, not {shown(shapes)}; "
+        f"record=…npz holds numbers and arrays of one shape, not {short_repr(shapes)}; "
         "use record=….jsonl"
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims import ZCDP, ApproxDP, Claim, PureDP
-from epsilometer.errors import InputError, MechanismError, blamed, shown
+from epsilometer.errors import InputError, MechanismError, blamed, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.mechanisms.base import Mechanism, failure_text, parameters_of
@@ -48,7 +48,7 @@ class OpenDPMechanism(Mechanism):
     ) -> None:
         if not is_measurement(source) and not callable(source):
             raise InputError(
-                f"measurement={shown(source)} must be an OpenDP Measurement "
+                f"measurement={short_repr(source)} must be an OpenDP Measurement "
                 "or a function that makes one"
             )
         self.source = source
@@ -68,7 +68,7 @@ class OpenDPMechanism(Mechanism):
         measurement = self.source()
         if not is_measurement(measurement):
             raise InputError(
-                f"the function {shown(self.source)} made {shown(measurement)}, "
+                f"the function {short_repr(self.source)} made {short_repr(measurement)}, "
                 "not an OpenDP Measurement"
             )
         return measurement
@@ -113,8 +113,8 @@ class OpenDPMechanism(Mechanism):
                 apart = _distance(metric, pair)
         if apart > self.distance * (1.0 + _ROUNDING):
             raise InputError(
-                f"distance={self.distance!r} is too small: {shown(pair.left)} and "
-                f"{shown(pair.right)} are {apart:g} apart in {metric}; "
+                f"distance={self.distance!r} is too small: {short_repr(pair.left)} and "
+                f"{short_repr(pair.right)} are {apart:g} apart in {metric}; "
                 "omit distance=, or give closer inputs or a claim"
             )
         return self.distance
@@ -245,7 +245,8 @@ def _distance(metric: str, pair: Pair) -> float:
             if math.isfinite(distance):
                 return distance
     raise InputError(
-        f"how far apart {shown(pair.left)} and {shown(pair.right)} are in {metric} is not known; "
+        f"how far apart {short_repr(pair.left)} and {short_repr(pair.right)} are in {metric} is "
+        "not known; "
         "give em.from_opendp(measurement, distance=…) or a claim"
     )
 
@@ -392,7 +393,7 @@ class DiffprivlibMechanism(ObjectMechanism):
 
     def _check_near(self, pair: Pair, sensitivity: float) -> None:
         """Refuses inputs farther apart than the sensitivity, and inputs that have no distance."""
-        inputs = f"the inputs {shown(pair.left)} and {shown(pair.right)}"
+        inputs = f"the inputs {short_repr(pair.left)} and {short_repr(pair.right)}"
         advice = f"give closer inputs, a domain with sensitivity={sensitivity:g}, or your own claim"
         try:
             apart = float(abs(_number(pair.left) - _number(pair.right)))
@@ -434,7 +435,7 @@ def adapt(candidate: object) -> Mechanism | None:
 
 
 @cache
-def brought(kind: str) -> dict[str, EntryPoint]:
+def installed_plugins(kind: str) -> dict[str, EntryPoint]:
     """Returns the plug-ins of installed packages by name.
 
     They are entry points of the group `epsilometer.<kind>`. This reads every package's metadata. Of
@@ -449,12 +450,12 @@ def brought(kind: str) -> dict[str, EntryPoint]:
     return {plugin.name: plugin for plugin in plugins}
 
 
-def find_brought(name: str) -> Any:
+def find_installed_mechanism(name: str) -> Any:
     """Loads the mechanism that an installed package brings under a name.
 
     It may be anything that `audit` takes for a mechanism.
     """
-    plugins = brought("mechanisms")
+    plugins = installed_plugins("mechanisms")
     if name not in plugins:
         names = ", ".join(sorted(plugins)) or "none"
         raise InputError(f"no installed package brings a mechanism {name!r}; there are: {names}")
@@ -492,7 +493,7 @@ def fitted(estimator: Any) -> dict[str, Any]:
     names = [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
     if not names:
         raise MechanismError(
-            f"{shown(estimator)} has learned nothing: no attribute ends in an underscore; "
+            f"{short_repr(estimator)} has learned nothing: no attribute ends in an underscore; "
             "call fit first"
         )
     return {name: _learned(vars(estimator)[name]) for name in names}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import epsilometer.mechanisms.kept_draws as kept_draws
-from epsilometer.errors import InputError, MechanismError, shown
+from epsilometer.errors import InputError, MechanismError, short_repr
 from epsilometer.inputs import Pair, as_pair
 from epsilometer.inputs.pairs import RECORDED, digest_of
 from epsilometer.mechanisms.base import Mechanism
@@ -21,7 +21,7 @@ from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.columns import EXACT
 from epsilometer.storage import files_digest
-from epsilometer.storage.exchange import UNSOUND, reading, regular_file, settle, settled
+from epsilometer.storage.formats import UNSOUND, reading, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import (
     ArrayFile,
     ParquetColumns,
@@ -124,6 +124,7 @@ class Recording(Mechanism):
     """
 
     is_seeded = False
+    why_not_afresh = "recorded outputs cannot be drawn again"
 
     def __init__(
         self,
@@ -174,7 +175,7 @@ class Recording(Mechanism):
         if key not in self._readers:
             if key not in self._keys:
                 raise InputError(
-                    f"{self.name} has no outputs of the input {shown(dataset)}; "
+                    f"{self.name} has no outputs of the input {short_repr(dataset)}; "
                     "leave the inputs out"
                 )
             side = self.sides[self._keys.index(key)]

@@ -31,6 +31,7 @@ class RepeatedMechanism(Mechanism):
             raise InputError(f"times={times!r} must be at most {_MAX_TIMES}")
         self.name = f"{self.times} runs of {mechanism.name}"
         self.is_seeded = mechanism.is_seeded
+        self.waits = mechanism.waits
         self.chunk_size = max(mechanism.chunk_size // self.times, 1)
         self.features = mechanism.features
         self.used = mechanism.used

@@ -4,8 +4,8 @@ The audit loop owns the split and the error budget. A method never sees fresh dr
 fixed its proposal, and a proposal sees them only as tallies.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from epsilometer.claims import Claim
 from epsilometer.engine.streams import Purpose, Stream
 from epsilometer.inputs import Pair
 from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs.identifiers import ColumnPlace
+from epsilometer.outputs.preparing import Prepared
 from epsilometer.result import Finding
 
 T = TypeVar("T")
@@ -30,12 +32,15 @@ class Task:
         stream: random numbers for methods that need some. An audit gives each proposal a stream of
             its own, derived from the audit's seed. The default comes from the system's entropy, so
             that no method works with a constant seed by accident.
+        growing: columns that grew from draw to draw, such as a counter: training draws come in
+            random order, in which this does not show. None if they come in their own order.
     """
 
     claim: Claim
     n_fresh: tuple[int, int]
     failure_probability: float
     stream: Stream = field(default_factory=Stream.fresh)
+    growing: frozenset[ColumnPlace] | None = None
 
     def learning_rng(self) -> np.random.Generator:
         """Returns random numbers for `propose`; the same ones at every call."""
@@ -162,6 +167,11 @@ class CandidateProposal(Proposal):
         """The set of outputs."""
         return self.candidate.event
 
+    def of_raw_outputs(self, prepared: Prepared) -> Self:
+        """The same proposal, learned from prepared draws, about outputs as they come."""
+        event = prepared.of_raw_outputs(self.candidate.event)
+        return replace(self, candidate=replace(self.candidate, event=event))
+
     def tally(self, outputs: Outputs, side: int) -> Counts:
         """Counts how often the event happened."""
         hits = int(np.count_nonzero(self.candidate.event.contains(outputs)))
@@ -192,6 +202,12 @@ class Method:
     guarantee: str
     stops_early: bool = False
     is_quick: bool = False
+
+    def __repr__(self) -> str:
+        # What it was made with: a method that is an object is its own options.
+        attributes = {**getattr(self, "__dict__", {})}
+        settings = [f"{name}={value!r}" for name, value in attributes.items() if name[0] != "_"]
+        return f"{type(self).__name__}({', '.join(settings)})"
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:
         """Learns from training draws what to certify on fresh ones."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilometer.arrays import Integers
 from epsilometer.bounds import Counts
-from epsilometer.engine.chunks import TwoTallies
+from epsilometer.engine.folding import TwoTallies
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal, EventsMethod

@@ -1,21 +1,27 @@
-"""Learns the log-ratio of two distributions from training draws: one value for each cell."""
+"""Learns the log-ratio of two distributions from training draws: one value for each cell.
+
+The cells are those of a score, cut at many places, or those of a partition by value.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.choosing import (
+from epsilometer.methods.partitions import (
     CellAdjacency,
     Halves,
+    LearnedPartition,
     cell_adjacency,
+    learn_partitions,
     smooth_lines,
 )
-from epsilometer.methods.events.learning import LearnedPartition, learn_partitions
+from epsilometer.methods.scores import LearnedScore
+from epsilometer.methods.scores.cells import blocks_of_both
+from epsilometer.methods.scores.learned import OUTSIDE, OutcomeScore
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 
 # Estimates ln(P/Q) for each cell from the training counts under P and under Q; shape (cells,) each.
@@ -50,19 +56,21 @@ _EXTREME_RANGE = 1e150
 
 @dataclass(frozen=True, slots=True)
 class LogRatioCandidates:
-    """A partition with the training counts of its cells, and the estimators that may suit it.
+    """A partition with the training counts of its levels, and the estimators that may suit it.
 
     Attributes:
         partition: the cells.
-        left: counts of the left draws in two halves, shape (cells,) each.
+        left: counts of the left draws in two halves, shape (levels,) each.
         right: counts of the right draws in two halves.
-        fits: the estimators of the log-ratio.
+        fits: the estimators of the log-ratio, by level.
+        level: shape (cells,), the level of each cell; None if each cell is a level.
     """
 
     partition: Partition
     left: Halves
     right: Halves
     fits: tuple[Fit, ...]
+    level: Integers | None = None
 
     @classmethod
     def of(cls, learned: LearnedPartition, fits: tuple[Fit, ...]) -> "LogRatioCandidates":
@@ -79,22 +87,107 @@ class LogRatioCandidates:
         """Counts of the larger distribution, which is the right one if flipped, and the other."""
         return (self.right, self.left) if flipped else (self.left, self.right)
 
+    def of_cells(self, by_level: Floats) -> Floats:
+        """A value per cell, shape (cells,), from one per level."""
+        return by_level if self.level is None else by_level[self.level]
 
-def learn_log_ratios(left: Outputs, right: Outputs) -> list[LogRatioCandidates]:
+    def spread_over_cells(self, by_level: Floats) -> Floats:
+        """Divides what each level has evenly among its cells, shape (cells,)."""
+        if self.level is None:
+            return by_level
+        n_cells = np.bincount(self.level, minlength=len(by_level))
+        return np.asarray(by_level[self.level] / n_cells[self.level])
+
+
+# Levels of equal mass into which a score is cut.
+_N_EVEN_LEVELS = 48
+# Levels in each tail, whose mass grows geometrically from this many draws.
+_N_TAIL_LEVELS = 16
+_FEWEST_IN_TAIL = 5.0
+# Most outcomes that are levels of their own; of more, the levels are those of a score.
+_MOST_OUTCOMES = 512
+
+
+def score_log_ratios(scores: Sequence[LearnedScore]) -> list[LogRatioCandidates]:
+    """The levels of each score, with the estimators that suit them.
+
+    Args:
+        scores: learned on training draws.
+    """
+    return [_levels_of(score) for score in scores if len(score.ordered) > 1]
+
+
+def _levels_of(score: LearnedScore) -> LogRatioCandidates:
+    """Cuts a score into levels; the last level holds what has no score."""
+    ordered = score.ordered
+    n = len(ordered)
+    distinct = np.unique(ordered) if isinstance(score, OutcomeScore) else ordered[:0]
+    if 0 < len(distinct) <= _MOST_OUTCOMES:
+        cuts = 0.5 * (distinct[:-1] + distinct[1:])
+    else:
+        even = np.linspace(0.0, 1.0, _N_EVEN_LEVELS + 1)[1:-1] * n
+        tail = np.geomspace(_FEWEST_IN_TAIL, max(0.05 * n, _FEWEST_IN_TAIL), _N_TAIL_LEVELS)
+        ranks = np.concatenate([even, tail, n - tail]).astype(np.int64).clip(0, n - 1)
+        cuts = np.unique(ordered[np.unique(ranks)])
+    cells = score.cells(cuts)
+    n_levels = len(cuts) + 2
+    left = _halves_by_level(score.left, cuts, score.outside[0], n_levels)
+    right = _halves_by_level(score.right, cuts, score.outside[1], n_levels)
+    line = (np.arange(len(cuts) + 1),)
+    fits: list[Fit] = [
+        partial(_smoothed_counts, lines=line, width=width, prior=prior)
+        for width in ((0,) if isinstance(score, OutcomeScore) else _BIN_WIDTHS)
+        for prior in _PRIORS
+    ]
+    if not score.is_line and len(cuts):
+        # The score is an estimate of the log-ratio itself.
+        middles = np.concatenate([cuts[:1], 0.5 * (cuts[:-1] + cuts[1:]), cuts[-1:], [0.0]])
+        fits.append(partial(_scores_themselves, scores=middles))
+    # What is outside has the last level.
+    level = np.where(cells.level == OUTSIDE, n_levels - 1, cells.level)
+    return LogRatioCandidates(
+        partition=cells.partition, left=left, right=right, fits=tuple(fits), level=level
+    )
+
+
+def _halves_by_level(scores: Floats, cuts: Floats, outside: int, n_levels: int) -> Halves:
+    """Counts the levels in the even and in the odd draws; what is outside is divided evenly."""
+    halves = []
+    for half in (0, 1):
+        level = np.searchsorted(cuts, scores[half::2], side="right")
+        counts = np.bincount(level, minlength=n_levels)
+        counts[-1] += (outside + half) // 2
+        halves.append(counts)
+    return halves[0], halves[1]
+
+
+def value_log_ratios(left: Outputs, right: Outputs) -> list[LogRatioCandidates]:
     """All candidate partitions with their estimators; single numbers also get a kernel estimate.
 
     Args:
         left: training outputs.
         right: training outputs.
     """
-    candidates = [with_fits(learned) for learned in learn_partitions(left, right)]
+    return [
+        *(with_fits(learned) for learned in learn_partitions(left, right)),
+        *kernel_log_ratios(left, right),
+    ]
+
+
+def kernel_log_ratios(left: Outputs, right: Outputs) -> list[LogRatioCandidates]:
+    """Kernel estimates for single numbers that hardly repeat; none for all other outputs.
+
+    Args:
+        left: training outputs.
+        right: training outputs.
+    """
     pairs = blocks_of_both(left, right)
     if len(pairs) == 1:
         left_block, right_block = pairs[0]
         values = finite_numbers(left_block, right_block)
         if values is not None:
-            candidates.append(_with_kernels(left, right, left_block.shape, values))
-    return candidates
+            return [_with_kernels(left, right, left_block.shape, values)]
+    return []
 
 
 def with_fits(learned: LearnedPartition) -> LogRatioCandidates:
@@ -230,10 +323,3 @@ def _scores_themselves(left: Integers, right: Integers, scores: Floats) -> Float
 def _log_ratio(left: Floats, right: Floats, n_left: int, n_right: int, prior: float) -> Floats:
     """ln of the ratio of two frequencies, with pseudo-counts; shape (cells,)."""
     return np.log((left + prior) / max(n_left, 1)) - np.log((right + prior) / max(n_right, 1))
-
-
-# The former names, which `methods.published` still uses.
-Way = LogRatioCandidates
-way_of = with_fits
-learn_ways = learn_log_ratios
-make_way = LogRatioCandidates.of

@@ -1,7 +1,6 @@
 """Method `profile`: nested events that are counted together; one band answers every claim."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,185 +13,12 @@ from epsilometer.bounds.binomial import Counts
 from epsilometer.claims import TradeOffDP
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.events.choosing import (
-    CellAdjacency,
-    Halves,
-    cell_adjacency,
-    orderings,
-)
-from epsilometer.methods.events.learning import LearnedPartition, learn_partitions
-from epsilometer.outputs import Block, BlockPartition, Event, Line, Outputs, Partition
+from epsilometer.methods.forecast import selection_penalty
+from epsilometer.methods.nested import NestedEvents, nested_events
+from epsilometer.methods.scores import learn_scores
+from epsilometer.outputs import Event, Outputs, Partition
+from epsilometer.outputs.preparing import prepare
 from epsilometer.result import Finding, Witness
-
-# --- Orders of the cells ---
-
-# Edges in a tail stand at ranks that grow by this factor: two bins of a tail differ by a third.
-_TAIL_GROWTH = 1.3
-# The outermost edge cuts off at least this many training draws of both sides together.
-_TAIL_FIRST_RANK = 3
-# A tail ends at this fraction of the draws, where bins of equal mass are fine enough.
-_TAIL_FRACTION = 0.02
-# Draws of both sides per bin of equal mass, which few draws get as well.
-_DRAWS_PER_BIN = 4
-# Most bins of equal mass.
-_MOST_EVEN_BINS = 24
-# Draws per side that are sorted to place edges: more would not move them.
-_MOST_ROWS = 250_000
-# Orders that follow a line from one end to the other.
-SIMPLE_RULES = ("rising", "falling")
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """One order of the cells, with the counts of both halves of the training draws.
-
-    P is the distribution that should be the larger one on the first cells, Q is the other one.
-
-    Attributes:
-        partition: the cells.
-        layout: which of them are neighbours.
-        rule: the name of the order.
-        flipped: False when P is the left distribution.
-        above: counts under P.
-        below: counts under Q.
-        order: shape (cells,), learned from all training draws.
-        halves: the same, learned from either half of them alone.
-    """
-
-    partition: Partition
-    layout: CellAdjacency
-    rule: Hashable
-    flipped: bool
-    above: Halves
-    below: Halves
-    order: Integers
-    halves: Halves
-
-    @property
-    def pooled(self) -> Integers:
-        """Counts of all draws of both sides, shape (cells,)."""
-        return np.asarray(sum((*self.above, *self.below)))
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Training draws from P and from Q."""
-        n_above = int(sum(half.sum() for half in self.above))
-        n_below = int(sum(half.sum() for half in self.below))
-        return n_above, n_below
-
-    def out_of_fold(self, masses: Floats) -> tuple[Floats, Floats]:
-        """Frequencies of the first cells, ordered on one half of the draws, counted on the other.
-
-        Args:
-            masses: shape (k,), the fractions of all draws that the first cells should hold.
-
-        Returns:
-            Under P and under Q, shape (k,) each.
-        """
-        hits_above = np.zeros(len(masses))
-        hits_below = np.zeros(len(masses))
-        for half, order in enumerate(self.halves):
-            last = reach_of(order, self.above[half] + self.below[half], masses)
-            hits_above += np.cumsum(self.above[1 - half][order])[last]
-            hits_below += np.cumsum(self.below[1 - half][order])[last]
-        n_above, n_below = self.sizes
-        return hits_above / max(n_above, 1), hits_below / max(n_below, 1)
-
-    def in_sample(self, masses: Floats) -> tuple[Floats, Floats]:
-        """Frequencies of the first cells, ordered and counted on all training draws.
-
-        They are biased upwards, but less noisy for few draws.
-
-        Args:
-            masses: shape (k,), the fractions of all draws that the first cells should hold.
-
-        Returns:
-            Under P and under Q, shape (k,) each.
-        """
-        last = reach_of(self.order, self.pooled, masses)
-        hits_above = np.cumsum((self.above[0] + self.above[1])[self.order])[last]
-        hits_below = np.cumsum((self.below[0] + self.below[1])[self.order])[last]
-        n_above, n_below = self.sizes
-        return hits_above / max(n_above, 1), hits_below / max(n_below, 1)
-
-
-def reach_of(order: Integers, pooled: Integers, masses: Floats) -> Integers:
-    """The place in the order at which the first cells hold each fraction of all draws.
-
-    Args:
-        order: shape (cells,).
-        pooled: shape (cells,), counts of both sides.
-        masses: shape (k,), the fractions.
-
-    Returns:
-        Shape (k,).
-    """
-    last = np.searchsorted(np.cumsum(pooled[order]), masses * pooled.sum())
-    return np.asarray(np.minimum(last, len(order) - 1), dtype=np.int64)
-
-
-def rankings(partitions: list[LearnedPartition]) -> list[Ranking]:
-    """All candidate orders of the given partitions, in both directions."""
-    ranked = []
-    for learned in partitions:
-        finer = replace(learned, partition=_finer_partition(learned))
-        layout = cell_adjacency(finer.partition)
-        counts = finer.halves()
-        for flipped in (False, True):
-            above, below = (counts.right, counts.left) if flipped else (counts.left, counts.right)
-            orders = orderings(above[0] + above[1], below[0] + below[1], layout)
-            orders_of_first_half = orderings(above[0], below[0], layout)
-            orders_of_second_half = orderings(above[1], below[1], layout)
-            for rule, order in orders.items():
-                ranking = Ranking(
-                    partition=finer.partition,
-                    layout=layout,
-                    rule=rule,
-                    flipped=flipped,
-                    above=above,
-                    below=below,
-                    order=order,
-                    halves=(orders_of_first_half[rule], orders_of_second_half[rule]),
-                )
-                ranked.append(ranking)
-    return ranked
-
-
-def _finer_partition(learned: LearnedPartition) -> Partition:
-    """The same partition with more edges where a shape lies on one line."""
-    left_blocks = {block.shape: block for block in learned.left}
-    right_blocks = {block.shape: block for block in learned.right}
-    blocks = []
-    for block in learned.partition.blocks:
-        draws = (left_blocks.get(block.shape), right_blocks.get(block.shape))
-        blocks.append(_finer_block(block, [side for side in draws if side]))
-    return Partition(tuple(blocks))
-
-
-def _finer_block(partition: BlockPartition, draws: list[Block]) -> BlockPartition:
-    """Adds edges to a partition on one line: dense in both tails, and a few at even ranks."""
-    if not partition.is_single_line:
-        return partition
-    group = partition.groups[0]
-    assert group.line is not None
-    first_rows = slice(0, _MOST_ROWS)
-    values = [np.asarray(group.numbers(side, first_rows), dtype=np.float64) for side in draws]
-    pooled = np.concatenate(values) if values else np.empty(0)
-    ordered = np.sort(pooled[np.isfinite(pooled)])
-    n = len(ordered)
-    if n < 2 * _DRAWS_PER_BIN:
-        return partition
-    last_rank = max(_TAIL_FRACTION * n, _TAIL_FIRST_RANK)
-    n_steps = int(np.log(last_rank / _TAIL_FIRST_RANK) / np.log(_TAIL_GROWTH)) + 1
-    growing = _TAIL_FIRST_RANK * _TAIL_GROWTH ** np.arange(n_steps)
-    tail_ranks = np.unique(np.round(growing).astype(np.int64))
-    n_even_bins = min(n // _DRAWS_PER_BIN, _MOST_EVEN_BINS)
-    even_ranks = np.linspace(0, n, n_even_bins + 1).astype(np.int64)[1:-1]
-    ranks = np.unique(np.concatenate([tail_ranks, n - tail_ranks, even_ranks]))
-    inner_ranks = ranks[(ranks > 0) & (ranks < n)]
-    edges = np.union1d(group.line.edges, ordered[inner_ranks])
-    return replace(partition, groups=(replace(group, line=Line(edges)),))
-
 
 # --- The proposal ---
 
@@ -246,7 +72,7 @@ class ProfileProposal(Proposal):
             np.cumsum(below)[:-1].tolist(),
             int(below.sum()),
             failure_probability,
-            self.left_shares,
+            left_shares=self.left_shares,
         )
 
     @property
@@ -332,10 +158,6 @@ _LEAST_FRESH_HITS = 12.0
 _LEAST_TRAINING_HITS = 5.0
 # Orders are compared by the ε that they promise at these δ, and by μ.
 _DELTAS = (1e-5, 1e-3, 1e-2, 1e-1)
-# Orders of many bins fit chance in the tails: another order than one along the line must promise
-# more by this fraction (Gaussian μ = 1, 1e6 draws, 30 seeds: ε(1e-5) is 3.11 when all orders count
-# alike, 3.19 here).
-_BONUS_OF_SIMPLE_RULES = 0.1
 
 
 class ProfileMethod(Method):
@@ -363,25 +185,35 @@ class ProfileMethod(Method):
         """Proposes the nested events of the order that promises most."""
         n_train = len(left) + len(right)
         masses = _event_masses(n_train, n_train / max(sum(task.n_fresh), 1))
-        candidates = rankings(learn_partitions(left, right))
-        merits = []
-        for ranking in candidates:
-            bonus = 1.0 + _BONUS_OF_SIMPLE_RULES if ranking.rule in SIMPLE_RULES else 1.0
-            merits.append(sum(_promised_values(ranking, masses, task)) * bonus)
-        best = candidates[int(np.argmax(merits))]
-        last_cells = reach_of(best.order, best.pooled, masses)
-        level = np.empty(len(best.order), dtype=np.int64)
-        level[best.order] = np.searchsorted(last_cells, np.arange(len(best.order)), side="left")
-        p_lower, q_upper = _expected_band(best, masses, task)
+        prepared = prepare(left, right, task.growing)
+        scores = learn_scores(prepared.left, prepared.right)
+        candidates = nested_events(scores, masses)
+        if not candidates:
+            return _nothing(task)
+        n_candidates = sum(score.n_tails * score.n_rivals for score in scores)
+        penalty = selection_penalty(n_candidates)
+        promises = [sum(_promised_values(nested, task, penalty)) for nested in candidates]
+        best = candidates[int(np.argmax(promises))]
+        partition, level = best.levels()
+        p_lower, q_upper = _expected_band(best, task, penalty)
         band = Band(tuple(p_lower.tolist()), tuple(q_upper.tolist()))
         return ProfileProposal(
-            partition=best.partition,
+            partition=prepared.partition_of_raw_outputs(partition),
             level=level,
             n_events=len(masses),
             flipped=best.flipped,
             task=task,
             predicted=band.value(task.claim),
         )
+
+
+def _nothing(task: Task) -> ProfileProposal:
+    """One event that never happens: the outputs do not vary, or there are too few of them."""
+    partition = Partition(())
+    level = np.ones(partition.n_cells, dtype=np.int64)
+    return ProfileProposal(
+        partition=partition, level=level, n_events=1, flipped=False, task=task, predicted=0.0
+    )
 
 
 def _event_masses(n_train: int, train_per_fresh: float) -> Floats:
@@ -398,30 +230,35 @@ def _event_masses(n_train: int, train_per_fresh: float) -> Floats:
     return np.sort(np.concatenate([strong, weak]))
 
 
-def _expected_band(ranking: Ranking, masses: Floats, task: Task) -> tuple[Floats, Floats]:
-    """Forecasts the band from training draws that are counted out of fold.
+def _expected_band(nested: NestedEvents, task: Task, penalty: float) -> tuple[Floats, Floats]:
+    """Forecasts the band from training draws that did not fit the score.
+
+    Args:
+        nested: the events.
+        task: what is to be certified.
+        penalty: for selection, in standard errors of the training draws.
 
     Returns:
-        Lower limits of P and upper limits of Q for each event, shape (masses,) each.
+        Lower limits of P and upper limits of Q for each event, shape (events,) each.
     """
-    p, q = ranking.out_of_fold(masses)
-    n_train, m_train = ranking.sizes
-    # Rare events look best by chance: one standard error of the training draws is subtracted, and
-    # nothing is impossible.
-    p = p - np.sqrt(p * (1.0 - p) / max(n_train, 1))
-    q = (q * m_train + np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)
+    p = nested.p
+    q = nested.q
+    n_train, m_train = nested.sizes
+    # Rare events look best by chance, and nothing is impossible.
+    p = p - penalty * np.sqrt(p * (1.0 - p) / max(n_train, 1))
+    q = (q * m_train + penalty * np.sqrt(q * m_train) + 1.0) / (m_train + 1.0)
     p = np.clip(p, 0.0, 1.0)
     q = np.clip(q, 0.0, 1.0)
-    n, m = task.n_fresh[::-1] if ranking.flipped else task.n_fresh
-    z = float(-ndtri(task.failure_probability / (2 * len(masses))))
+    n, m = task.n_fresh[::-1] if nested.flipped else task.n_fresh
+    z = float(-ndtri(task.failure_probability / (2 * len(nested.masses))))
     low = p - z * np.sqrt(p * (1.0 - p) / n)
     high = q + z * np.sqrt(np.maximum(q * (1.0 - q), 0.0) / m) + 0.5 * z * z / m
     return np.clip(low, 0.0, 1.0 - 1e-9), np.clip(high, 1e-12, 1.0)
 
 
-def _promised_values(ranking: Ranking, masses: Floats, task: Task) -> list[float]:
-    """The ε at each of `_DELTAS`, and the μ, that an order is expected to certify."""
-    p, q = _expected_band(ranking, masses, task)
+def _promised_values(nested: NestedEvents, task: Task, penalty: float) -> list[float]:
+    """The ε at each of `_DELTAS`, and the μ, that nested events are expected to certify."""
+    p, q = _expected_band(nested, task, penalty)
     promised = []
     for delta in _DELTAS:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from epsilometer.claims import Claim, PureDP
 from epsilometer.errors import InputError, blamed, did_you_mean, meant_or_known
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms.libraries import brought
+from epsilometer.mechanisms.libraries import installed_plugins
 from epsilometer.methods.base import Candidate, Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
 from epsilometer.outputs import Event, Outputs
@@ -56,7 +56,7 @@ _METHODS: dict[str, _MethodPlace] = {
 
 def names() -> list[str]:
     """Every name that `method=` takes, ours first."""
-    plugins = brought("methods").keys() - _METHODS.keys()
+    plugins = installed_plugins("methods").keys() - _METHODS.keys()
     return [*_METHODS, *sorted(plugins)]
 
 
@@ -64,7 +64,7 @@ def origin(name: str) -> str:
     """The name of the package that brings a method."""
     if name in _METHODS:
         return "epsilometer"
-    distribution = brought("methods")[name].dist
+    distribution = installed_plugins("methods")[name].dist
     return "?" if distribution is None else distribution.name
 
 
@@ -77,7 +77,7 @@ def find_method(name: str, options: object = None) -> Method:
     """
     if name in _METHODS:
         return _make_built_in(name, options)
-    if name in brought("methods"):
+    if name in installed_plugins("methods"):
         return _load_plugin(name, options)
     raise InputError(
         f"method={name!r} is unknown; known are {', '.join(names())}{did_you_mean(name, names())}"
@@ -97,7 +97,7 @@ def _make_built_in(name: str, options: object) -> Method:
 
 
 def _load_plugin(name: str, options: object) -> Method:
-    entry_point = brought("methods")[name]
+    entry_point = installed_plugins("methods")[name]
     with blamed(f"the method {entry_point.name} of {entry_point.value} cannot be made"):
         method = entry_point.load()
         is_factory = isinstance(method, type) or not callable(getattr(method, "propose", None))

@@ -6,8 +6,8 @@ the other one.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -18,9 +18,16 @@ from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.log_ratios import LogRatioCandidates, learn_log_ratios
+from epsilometer.methods.log_ratios import (
+    LogRatioCandidates,
+    kernel_log_ratios,
+    score_log_ratios,
+    value_log_ratios,
+)
+from epsilometer.methods.scores import LearnedScore, learn_scores
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.events import LogRatio
+from epsilometer.outputs.preparing import Prepared, prepare
 from epsilometer.result import Finding, Witness
 
 NAME = "renyi-bet"
@@ -140,7 +147,11 @@ def choose_score(sources: Sequence[LogRatioCandidates], task: Task) -> ChosenSco
     frequency_q = counts_q / max(counts_q.sum(), 1)
     normaliser = _log_normaliser(scores[None, :], best.order, frequency_p)[0]
     score = LogRatio(
-        best.source.partition, scores - normaliser, best.order, frequency_p, frequency_q
+        partition=best.source.partition,
+        scores=best.source.of_cells(scores - normaliser),
+        order=best.order,
+        p=best.source.spread_over_cells(frequency_p),
+        q=best.source.spread_over_cells(frequency_q),
     )
     return ChosenScore(score=score.simplified(), flipped=best.flipped, predicted=best.predicted)
 
@@ -197,6 +208,7 @@ def predict(
     order: float,
     p: Array,
     q: Array,
+    *,
     n_fresh: tuple[int, int],
     failure: float,
     stakes: Floats,
@@ -301,6 +313,10 @@ class BetProposal(Proposal):
         """The outputs that the score favours, for the health checks."""
         return self.score.favourable
 
+    def of_raw_outputs(self, prepared: Prepared) -> Self:
+        """The same proposal, learned from prepared draws, about outputs as they come."""
+        return replace(self, score=prepared.of_raw_outputs(self.score))
+
     def tally(self, outputs: Outputs, side: int) -> Integers:
         """Counts how often each cell happened, shape (cells,)."""
         return self.score.partition.count(outputs)
@@ -317,7 +333,12 @@ class BetProposal(Proposal):
         left_counts = Counts(int(left[is_favoured].sum()), int(left.sum()))
         right_counts = Counts(int(right[is_favoured].sum()), int(right.sum()))
         witness = Witness.of(
-            pair, self.score, self.flipped, left_counts, right_counts, failure_probability
+            pair,
+            self.score,
+            flipped=self.flipped,
+            left=left_counts,
+            right=right_counts,
+            failure_probability=failure_probability,
         )
         # `epsilometer.checker` needs these to verify the certificate.
         details = {
@@ -395,17 +416,26 @@ class RenyiBetMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> BetProposal:
         """Proposes the score with the best predicted bound."""
         self.check(task.claim)
-        return self.propose_from(learn_log_ratios(left, right), task, min(len(left), len(right)))
+        prepared = prepare(left, right, task.growing)
+        scores = learn_scores(prepared.left, prepared.right)
+        proposal = self.propose_from(scores, prepared.left, prepared.right, task)
+        return proposal.of_raw_outputs(prepared)
 
     def propose_from(
-        self, sources: Sequence[LogRatioCandidates], task: Task, n_train: int
+        self, scores: Sequence[LearnedScore], left: Outputs, right: Outputs, task: Task
     ) -> BetProposal:
-        """Proposes the best score over the given partitions and estimators.
+        """Proposes the best bet over the given scores; single numbers also get kernel estimates.
 
         Args:
-            sources: the partitions with their estimators.
+            scores: learned on the training outputs.
+            left: training outputs.
+            right: training outputs.
             task: what is to be certified.
-            n_train: training draws per side.
         """
+        sources = [*score_log_ratios(scores), *kernel_log_ratios(left, right)]
+        if not sources:
+            # All outputs are alike: one cell, on which nothing can be bet.
+            sources = value_log_ratios(left, right)
         chosen = choose_score(sources, task)
+        n_train = min(len(left), len(right))
         return restored_bet(chosen.score, chosen.flipped, task, chosen.predicted, n_train)

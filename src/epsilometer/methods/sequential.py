@@ -8,9 +8,8 @@ Example:
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +22,18 @@ from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, 
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, CandidateProposal, Method, Task
-from epsilometer.methods.events.learning import learn_by_values
-from epsilometer.methods.events.scores import LearnedScore, learn_scores
-from epsilometer.methods.profile import SIMPLE_RULES, Ranking, rankings, reach_of
+from epsilometer.methods.comparison import nothing
+from epsilometer.methods.forecast import selection_penalty
+from epsilometer.methods.nested import nested_events
+from epsilometer.methods.scores import learn_scores
 from epsilometer.outputs import Event, Outputs
+from epsilometer.outputs.preparing import prepare
 from epsilometer.result import Finding, Witness
 
 # --- Which events to bet on ---
 
 # Sizes of the candidate events, as fractions of all training draws.
 _MASSES: Floats = np.concatenate([np.geomspace(1e-3, 0.034, 12), np.linspace(0.04, 0.92, 23)])
-# Draws per side from which candidates are ordered on one half and counted on the other; with fewer,
-# halving costs more than it corrects.
-_ENOUGH_TO_HALVE = 80
-# Penalty in standard errors on events from one end of a line to the other, and on the ends of a
-# score: there are few such candidates.
-_PENALTY_ON_SIMPLE = 0.7
-# Penalty in standard errors on any other order of a line: orders of many bins fit chance (Laplace
-# noise, claim 0.2 of a true 0.4, first 100 draws: the chosen event grows at 0.0017 per pair when
-# all orders count alike, at 0.0035 with the simple ones, 0.0069 at best).
-_PENALTY_ON_LINE = 3.0
-# Penalty in standard errors on all other orders of cells.
-_PENALTY_ON_CELLS = 1.0
-# A line with at most this many filled bins is treated like other cells.
-_FEW_BINS = 4
 # Further events are bet on when their growth is at least this fraction of the best one's: half of
 # the wealth on each of two equally good bets in opposite directions grows one and a half times as
 # fast as all of it on one.
@@ -131,86 +118,6 @@ class Stake:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _NestedEvents:
-    """Nested events, one for each of `_MASSES`, with their frequencies in training draws.
-
-    Attributes:
-        flipped: False when the left distribution should be the larger one.
-        p: shape (masses,), frequencies under the larger distribution.
-        q: shape (masses,), under the other.
-        penalty: in standard errors, against selection bias.
-        event: makes the event at a place in `_MASSES`.
-    """
-
-    flipped: bool
-    p: Floats
-    q: Floats
-    penalty: float
-    event: Callable[[int], Event]
-
-    @classmethod
-    def of_ranking(cls, ranking: Ranking, halved: bool) -> "_NestedEvents":
-        """The first cells of an order.
-
-        Args:
-            ranking: the order.
-            halved: whether cells are ordered on one half of the draws and counted on the other.
-        """
-        p, q = ranking.out_of_fold(_MASSES) if halved else ranking.in_sample(_MASSES)
-        return cls(
-            flipped=ranking.flipped,
-            p=p,
-            q=q,
-            penalty=_penalty_on(ranking),
-            event=partial(_first_cells, ranking),
-        )
-
-    @classmethod
-    def of_score(cls, score: LearnedScore, upper: bool) -> "_NestedEvents":
-        """One end of a score, which grows with the odds of the left side."""
-        # The end in question becomes the upper one.
-        left = score.left if upper else -score.left
-        right = score.right if upper else -score.right
-        thresholds = np.quantile(np.concatenate([left, right]), 1.0 - _MASSES)
-        left_frequency = 1.0 - np.searchsorted(np.sort(left), thresholds) / len(left)
-        right_frequency = 1.0 - np.searchsorted(np.sort(right), thresholds) / len(right)
-        return cls(
-            flipped=not upper,
-            p=left_frequency if upper else right_frequency,
-            q=right_frequency if upper else left_frequency,
-            penalty=_PENALTY_ON_SIMPLE,
-            event=partial(_end_of_score, score, upper),
-        )
-
-
-def _penalty_on(ranking: Ranking) -> float:
-    """The penalty in standard errors on the events of an order."""
-    if ranking.rule in SIMPLE_RULES:
-        return _PENALTY_ON_SIMPLE
-    layout = ranking.layout
-    if len(layout.bins) != 1 or layout.n_scores:
-        return _PENALTY_ON_CELLS
-    # Between repeated values there are bins, too, but they stay empty.
-    n_filled = np.count_nonzero(ranking.pooled[layout.bins[0]])
-    return _PENALTY_ON_LINE if n_filled > _FEW_BINS else _PENALTY_ON_CELLS
-
-
-def _first_cells(ranking: Ranking, place: int) -> Event:
-    """The event of the first cells of an order, at a place in `_MASSES`."""
-    pooled = ranking.pooled
-    last = int(reach_of(ranking.order, pooled, _MASSES[place : place + 1])[0])
-    chosen = np.zeros(len(ranking.order), dtype=np.bool_)
-    chosen[ranking.order[: last + 1]] = True
-    # Cells without a training draw stay outside: nothing is known about them.
-    return Event(ranking.partition, chosen & (pooled > 0)).simplified()
-
-
-def _end_of_score(score: LearnedScore, upper: bool, place: int) -> Event:
-    """The event at one end of a score, at a place in `_MASSES`."""
-    return score.tail_event(float(_MASSES[place]), upper).simplified()
-
-
 def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     """Chooses the events whose bets against the claim should grow fastest.
 
@@ -223,22 +130,39 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
         One event, or a few of different sizes or directions; the best comes first.
     """
     n_draws = min(len(left), len(right))
-    families = _candidate_families(left, right)
+    prepared = prepare(left, right)
+    scores = learn_scores(prepared.left, prepared.right)
+    families = nested_events(scores, _MASSES)
+    if not families:
+        return [Stake(nothing(), weight=_WEIGHT_OF_TRAINING_DRAW * n_draws)]
     # Half a hit and half a miss more: an event that never occurred is rare, not impossible.
     p = (np.concatenate([family.p for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
     q = (np.concatenate([family.q for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
-    penalty = np.repeat([family.penalty for family in families], len(_MASSES))
     flipped = np.repeat([family.flipped for family in families], len(_MASSES))
-    low = np.clip(p - penalty * np.sqrt(p * (1.0 - p) / n_draws), 1e-9, 1.0)
-    high = np.clip(q + penalty * np.sqrt(q * (1.0 - q) / n_draws), 0.0, 1.0 - 1e-9)
+
+    def penalised(n_candidates: int) -> tuple[Floats, Floats]:
+        """The probabilities less what the best of some candidates owes to chance."""
+        penalty = selection_penalty(n_candidates)
+        low = np.clip(p - penalty * np.sqrt(p * (1.0 - p) / n_draws), 1e-9, 1.0)
+        high = np.clip(q + penalty * np.sqrt(q * (1.0 - q) / n_draws), 0.0, 1.0 - 1e-9)
+        return low, high
+
+    low, high = penalised(sum(score.n_tails * score.n_rivals for score in scores))
     rates = np.where(low > high, growth_rate(lines, low, high), 0.0)
-    # Where no bet grows, the widest gap is the best start.
-    merit = rates if rates.max() > 0.0 else low - high
+    merit = rates
+    if merit.max() <= 0.0:
+        # No bet is sure to grow. The next best is one that grows as the best of its own score.
+        own_low, own_high = penalised(min(score.n_tails for score in scores))
+        merit = np.where(own_low > own_high, growth_rate(lines, own_low, own_high), 0.0)
+    if merit.max() <= 0.0:
+        # Nothing seems to be violated: the widest gap is nearest to it.
+        merit = low - high
+    least_merit = max(_LEAST_RELATIVE_GROWTH * merit.max(), 0.0)
     size = p + q
     chosen: list[int] = []
     while len(chosen) < _MOST_STAKES:
         place = int(np.argmax(merit))
-        if chosen and merit[place] <= max(_LEAST_RELATIVE_GROWTH * rates[chosen[0]], 0.0):
+        if chosen and merit[place] <= least_merit:
             break
         chosen.append(place)
         # Events of the same direction and a similar size are no longer candidates.
@@ -248,7 +172,7 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     for place in chosen:
         family = families[place // len(_MASSES)]
         candidate = Candidate(
-            event=family.event(place % len(_MASSES)),
+            event=prepared.of_raw_outputs(family.event(place % len(_MASSES))),
             flipped=family.flipped,
             p=float(p[place]),
             q=float(q[place]),
@@ -256,23 +180,6 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
         )
         stakes.append(Stake(candidate, weight=_WEIGHT_OF_TRAINING_DRAW * n_draws))
     return stakes
-
-
-def _candidate_families(left: Outputs, right: Outputs) -> list[_NestedEvents]:
-    """Nested events by every order of the cells, and at both ends of scores of several columns.
-
-    Scores are learned from all draws, also from fewer than an event of a fixed size asks for: a bet
-    that grows slowly at first costs little (svt6: the score of 80 draws grows at half of the best
-    rate).
-    """
-    is_halved = min(len(left), len(right)) >= _ENOUGH_TO_HALVE
-    orders = rankings([learn_by_values(left, right)])
-    families = [_NestedEvents.of_ranking(ranking, is_halved) for ranking in orders]
-    for score in learn_scores(left, right, lines=False):
-        if score.additive_scores:
-            families.append(_NestedEvents.of_score(score, upper=True))
-            families.append(_NestedEvents.of_score(score, upper=False))
-    return families
 
 
 # --- How much to bet ---
@@ -444,7 +351,12 @@ class SequentialProposal(CandidateProposal):
         ladder = ladder_of(self.task.claim)
         bound = ladder.bound(self._log_wealth(left, right), failure_probability)
         witness = Witness.of(
-            pair, self.event, self.candidate.flipped, left, right, failure_probability
+            pair,
+            self.event,
+            flipped=self.candidate.flipped,
+            left=left,
+            right=right,
+            failure_probability=failure_probability,
         )
         return Finding(
             method="sequential",

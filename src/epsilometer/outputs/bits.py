@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.outputs.columns import Column, Numbers, Outputs
 from epsilometer.outputs.events import Event
-from epsilometer.outputs.partition import Group, Partition
+from epsilometer.outputs.partition import Group
 from epsilometer.outputs.reading import read_outputs
 
 # Bits of a double's mantissa that are stored.
@@ -111,7 +111,7 @@ def _view_column(column: Column) -> Column:
     return Numbers(bit_codes(values, column.widths))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BitsEvent(Event):
     """An event of codes: outputs are converted by `bits_view` before they are looked up."""
 
@@ -154,7 +154,7 @@ class BitsEvent(Event):
 
 def as_bits_event(event: Event) -> BitsEvent:
     """Returns an event that was learned from codes as an event of outputs."""
-    return BitsEvent(Partition(event.partition.blocks), event.chosen)
+    return BitsEvent(event.partition, event.chosen)
 
 
 def _patterns_between(low: float, high: float) -> list[str]:

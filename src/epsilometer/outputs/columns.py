@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Booleans, Floats, Integers
+from epsilometer.errors import InputError
+from epsilometer.one_line import MAX_REPR_CHARACTERS, cut
 from epsilometer.outputs.shapes import (
     EXACT,
     FEATURED,
@@ -30,6 +32,7 @@ __all__ = [
     "Numbers",
     "Outputs",
     "concatenate",
+    "concatenate_columns",
     "has_digit",
     "is_long_number",
     "leaves_of",
@@ -153,6 +156,10 @@ class Outputs:
     blocks: tuple[Block, ...]
     size: int
 
+    def __repr__(self) -> str:
+        shapes = ", ".join(block.shape for block in self.blocks)
+        return f"<Outputs: {self.size:,} of {cut(shapes, MAX_REPR_CHARACTERS)}>"
+
     def __len__(self) -> int:
         return self.size
 
@@ -162,6 +169,22 @@ class Outputs:
     def __add__(self, other: "Outputs") -> "Outputs":
         """Returns these outputs followed by the others."""
         return concatenate([self, other])
+
+    def numbers(self) -> Floats:
+        """Returns outputs that are single numbers, shape (n,), in the order of the draws.
+
+        Raises:
+            InputError: if an output is anything else.
+        """
+        values = np.empty(self.size)
+        for block in self.blocks:
+            if block.shape not in ("bool", "int", "float"):
+                raise InputError(f"an output of the shape {block.shape!r:.60} is no single number")
+            (column,) = block.columns
+            if not isinstance(column, Numbers):
+                raise InputError("an output has more digits than a number of the machine can hold")
+            values[block.places()] = column.values
+        return values
 
     def copied(self) -> "Outputs":
         """Returns a copy that does not change when the mechanism reuses its arrays."""
@@ -235,12 +258,12 @@ def concatenate(parts: Sequence[Outputs]) -> Outputs:
             ]
             rows = np.concatenate(places)
         columns_by_position = zip(*(block.columns for block in blocks), strict=True)
-        columns = tuple(_join_columns(columns) for columns in columns_by_position)
+        columns = tuple(concatenate_columns(columns) for columns in columns_by_position)
         joined.append(Block(shape, rows, columns, size))
     return Outputs(tuple(joined), total)
 
 
-def _join_columns(columns: Sequence[Column]) -> Column:
+def concatenate_columns(columns: Sequence[Column]) -> Column:
     """Joins columns that follow each other into one."""
     if len(columns) == 1:  # a shortcut for rare shapes, of which there may be thousands
         return columns[0]

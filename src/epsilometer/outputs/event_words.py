@@ -9,10 +9,19 @@ import numpy as np
 
 from epsilometer.arrays import Booleans
 from epsilometer.outputs.atoms import NO_ATOM, LabelAtoms
+from epsilometer.outputs.lines import Line
 from epsilometer.outputs.number_words import Interval, describe_intervals, number_text
 from epsilometer.outputs.partition import BlockPartition, Group
-from epsilometer.outputs.scores import LinearFit, Score, Term
-from epsilometer.outputs.shapes import Leaf, has_digit, is_long_number, leaves_of
+from epsilometer.outputs.scores import (
+    AdditiveScore,
+    JointScore,
+    LinearFit,
+    Score,
+    Statistic,
+    SummaryScore,
+    Term,
+)
+from epsilometer.outputs.shapes import READ, Leaf, has_digit, is_long_number, leaves_of, shape_words
 
 # Terms of a score, or missing values, that are named; the others are left out.
 _MAX_TERMS_IN_WORDS = 3
@@ -23,6 +32,18 @@ _MAX_COLUMNS_IN_WORDS = 2
 # A column is left out of a linear combination if its coefficient is at most this fraction of that
 # of the column after which the combination is named.
 _MIN_RELATIVE_COEFFICIENT = 0.1
+# How the names of columns that were read in texts begin (see `text_learning`).
+_PHRASES = (
+    "the ",
+    "`",
+    "entry ",
+    "character ",
+    "characters ",
+    "byte ",
+    "word ",
+    "number ",
+    "date ",
+)
 # Intervals of a score that are closer than this are described as one: its words are approximate
 # anyway.
 _SMALL_GAP = 0.05
@@ -84,10 +105,10 @@ def describe_group(block: BlockPartition, group: Group, mask: Booleans, name_sha
     if not parts:
         if block.shape == "None":
             return "output is None"
-        return f"any output of shape {block.shape}"
+        return f"any output of shape {shape_words(block.shape)}"
     text = " and ".join(parts)
     if name_shape and has_several_leaves and not names_missing_value:
-        return f"{block.shape} with {text}"
+        return f"{shape_words(block.shape)} with {text}"
     return text
 
 
@@ -125,7 +146,8 @@ def _describe_atoms(
             # The exact digits of a rounded number, without quotes.
             name = column.leaf.path
             text = text[1:-1]
-        value_of[name] = f"= {text}"
+        verb = "is" if _is_phrase(name) else "="
+        value_of[name] = f"{verb} {text}"
     parts: list[str] = []
     for text, run in groupby(value_of, key=value_of.__getitem__):
         names = list(run)
@@ -150,22 +172,37 @@ def _describe_line(
         words = score_words(group.score, [column.text for column in columns])
         name = words.text
         kind = "float"
-        intervals = _merge_close_intervals(_as_described(intervals, words))
+        intervals = _as_described(intervals, words)
+        if not isinstance(group.score, SummaryScore):
+            intervals = _merge_close_intervals(intervals)
+        elif group.score.statistic.is_count:
+            kind = "int"
     else:
         column = columns[group.column]
         name = column.text
         kind = "float" if column.part else column.leaf.kind
     has_numbers = bool(mask[:-1].any())
     has_nan = bool(mask[-1])
+    is_read = block.shape.startswith(f"{READ}[")
+    # What a text lacks, or what is no number in it, has become NaN.
+    nan = "missing or NaN" if is_read and not group.score else "NaN"
     if not has_numbers:
-        return [f"{name} is NaN"] if has_nan else []
+        return [f"{name} is {nan}"] if has_nan else []
     if mask[:-1].all() and not group.score:
-        text = f"any {name}" if has_several_leaves else f"any {block.shape} output"
+        shape = shape_words(block.shape)
+        text = f"any {name}" if has_several_leaves else f"any {shape} output"
     else:
         text = describe_intervals(intervals, name, kind)
         if "·" in name:  # a product with rounded coefficients
             text += " (approximately)"
-    return [f"{text} or NaN" if has_nan else text]
+    if _is_phrase(name):
+        text = text.replace(f"{name} = ", f"{name} is ")
+    return [f"{text} or {nan}" if has_nan else text]
+
+
+def _is_phrase(name: str) -> bool:
+    """Returns whether a name is a phrase about a text, such as "the number after `rows=`"."""
+    return name.startswith(_PHRASES)
 
 
 # --- scores
@@ -192,12 +229,16 @@ def score_words(score: Score, names: Sequence[str]) -> ScoreWords:
         score: of outputs.
         names: of the columns.
     """
-    terms = _largest_term_per_column(getattr(score, "terms", ()))
-    if not terms:
-        shown = [names[column] for column in score.columns[:_MAX_TERMS_IN_WORDS]]
-        if len(score.columns) > _MAX_TERMS_IN_WORDS:
-            shown.append("…")
-        return ScoreWords(text=f"score = h({', '.join(shown)})", shift=0.0, sign=1.0)
+    if isinstance(score, JointScore):
+        return _joint_words(score, names)
+    if isinstance(score, SummaryScore):
+        text = f"{_SUMMARY_WORDS[score.statistic]} {_listed(score.read, names)}"
+        return ScoreWords(text=text, shift=0.0, sign=1.0)
+    if not isinstance(score, AdditiveScore):
+        return ScoreWords(
+            text=f"a learned score of {_listed(score.columns, names)}", shift=0.0, sign=1.0
+        )
+    terms = _largest_term_per_column(score.terms)
     fits = [term.linear_fit() for term in terms]
     first_fit = fits[0]
     # The first term is written without a minus.
@@ -213,9 +254,68 @@ def score_words(score: Score, names: Sequence[str]) -> ScoreWords:
         elif is_negative:
             text += "−"
         text += _describe_term(term, fit, names)
-    if len(terms) > len(important):
-        text += " + …"
+    n_smaller = len(terms) - len(important)
+    if n_smaller:
+        text += f" + {n_smaller} smaller {'term' if n_smaller == 1 else 'terms'}"
     return ScoreWords(text=text, shift=shift, sign=sign)
+
+
+def _listed(columns: Sequence[int], names: Sequence[str]) -> str:
+    """Names the first of some columns and counts the others."""
+    columns = list(dict.fromkeys(columns))
+    shown = [names[column] for column in columns[:_MAX_TERMS_IN_WORDS]]
+    n_more = len(columns) - len(shown)
+    if n_more:
+        shown.append(f"{n_more} more {'column' if n_more == 1 else 'columns'}")
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+_SUMMARY_WORDS = {
+    Statistic.MEAN_SQUARE: "the mean square of",
+    Statistic.LARGEST: "the largest absolute value of",
+    Statistic.ZEROS: "the number of zeros among",
+    Statistic.NOT_FINITE: "the number of NaN and infinite values among",
+}
+# What the three norms of a joint score measure.
+_NORM_WORDS = ("the total distance", "the distance", "the largest distance")
+
+
+def _joint_words(score: JointScore, names: Sequence[str]) -> ScoreWords:
+    """Describes a norm as a distance, a linear score as a sum, any other one by its columns."""
+    has_sum = bool(score.linear.any())
+    has_rest = bool(score.direction.any() or score.quadratic.any())
+    n_norms = int(np.count_nonzero(score.norms))
+    if n_norms == 1 and not has_sum and not has_rest:
+        norm = int(np.flatnonzero(score.norms)[0])
+        listed = _listed(score.read, names)
+        text = f"{_NORM_WORDS[norm]} of {listed} from their middle, in typical deviations,"
+        return ScoreWords(text=text, shift=0.0, sign=1.0)
+    if has_sum and not has_rest and not n_norms:
+        return _linear_words(score, names)
+    return ScoreWords(text=f"a learned score of {_listed(score.read, names)}", shift=0.0, sign=1.0)
+
+
+def _linear_words(score: JointScore, names: Sequence[str]) -> ScoreWords:
+    """Describes a linear score by its largest terms, in the units of the columns."""
+    coefficients = (score.rotation.T @ score.linear) / score.scale
+    # By how much a typical deviation of each column moves the score.
+    importance = np.abs(coefficients * score.scale)
+    order = np.argsort(-importance, kind="stable")
+    large = [place for place in order if importance[place] > _MIN_RELATIVE_RANGE * importance.max()]
+    important = large[:_MAX_TERMS_IN_WORDS]
+    sign = -1.0 if coefficients[important[0]] < 0.0 else 1.0
+    text = ""
+    for place in important:
+        coefficient = sign * coefficients[place]
+        if text:
+            text += " − " if coefficient < 0.0 else " + "
+        text += f"{abs(coefficient):.2g}·{names[score.read[place]]}"
+    n_smaller = len(score.read) - len(important)
+    if n_smaller:
+        text += f" + {n_smaller} smaller {'term' if n_smaller == 1 else 'terms'}"
+    return ScoreWords(text=text, shift=float(-coefficients @ score.centre), sign=sign)
 
 
 def _largest_term_per_column(terms: Sequence[Term]) -> list[Term]:
@@ -228,6 +328,10 @@ def _largest_term_per_column(terms: Sequence[Term]) -> list[Term]:
 
 def _describe_term(term: Term, fit: LinearFit | None, names: Sequence[str]) -> str:
     """Describes one term without its sign: as a multiple of its number, or by its largest step."""
+    equal = _equal_columns(term)
+    if equal is not None:
+        first, second = equal
+        return f"{term.weights[1]:.2g}·[{names[first]} = {names[second]}]"
     name, unit = _number_of_term(term, names)
     if fit:
         return f"{abs(fit.slope) * unit:.2g}·{name}"
@@ -237,7 +341,19 @@ def _describe_term(term: Term, fit: LinearFit | None, names: Sequence[str]) -> s
     if len(term.cells.edges) == 1:
         step = term.weights[1] - term.weights[0]
         return f"{step:.2g}·[{name} ≥ {number_text(float(term.cells.edges[0]))}]"
-    return f"h({name})"
+    return f"a function of {name}"
+
+
+def _equal_columns(term: Term) -> tuple[int, int] | None:
+    """Returns two columns if a term only tells whether they are equal; None for any other term."""
+    if term.mix is None or not isinstance(term.cells, Line):
+        return None
+    if not np.array_equal(term.cells.edges, [0.0, np.nextafter(0.0, 1.0)]):
+        return None
+    places = np.flatnonzero(term.mix)
+    if len(places) != 2 or sorted(term.mix[places].tolist()) != [-1.0, 1.0]:
+        return None
+    return int(places[0]), int(places[1])
 
 
 def _number_of_term(term: Term, names: Sequence[str]) -> tuple[str, float]:

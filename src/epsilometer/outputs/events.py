@@ -10,6 +10,7 @@ import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
+from epsilometer.one_line import MAX_REPR_CHARACTERS, cut
 from epsilometer.outputs.atoms import NO_ATOM, LabelAtoms
 from epsilometer.outputs.columns import Block, Outputs
 from epsilometer.outputs.event_words import describe_group, name_of_part, score_words
@@ -23,7 +24,8 @@ from epsilometer.outputs.partition import (
     split,
 )
 from epsilometer.outputs.reading import read_outputs
-from epsilometer.outputs.scores import AdditiveScore, Term
+from epsilometer.outputs.scores import AdditiveScore, SummaryScore, Term
+from epsilometer.outputs.shapes import shape_words
 
 __all__ = [
     "Event",
@@ -33,10 +35,12 @@ __all__ = [
     "witness_from_dict",
 ]
 
-# Groups of one shape that a description spells out; the rest are only counted.
-_MAX_GROUPS_IN_WORDS = 6
+# Clauses that a description spells out; the rest are only counted.
+_MAX_GROUPS_IN_WORDS = 3
 # The complexity of a group whose outputs are chosen by a score, in intervals.
 _PARTS_OF_A_SCORE = 10
+# "Any other output" does not say which ones: one interval or value tells more.
+_PARTS_OF_A_REST = 2
 # Subclasses of `Event` by their name in files.
 _EVENT_KINDS: dict[str, "type[Event]"] = {}
 
@@ -56,6 +60,9 @@ class Event:
     chosen: Booleans
     among: bool = False
     kind: ClassVar[str] = "cells"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {cut(self.describe(), MAX_REPR_CHARACTERS)}>"
 
     def __init_subclass__(cls) -> None:
         """Registers a subclass, which looks at outputs in another way, under its name in files."""
@@ -89,14 +96,17 @@ class Event:
 
     @property
     def n_parts(self) -> int:
-        """How many intervals and single values describe the event; a score counts as ten."""
+        """How many intervals and single values describe the event.
+
+        A score counts as ten, and "any other output" as two.
+        """
         total = 0
         chosen_by_block = split(self.chosen, self.partition.blocks)
         for block, block_chosen in zip(self.partition.blocks, chosen_by_block, strict=False):
             *masks, other = split(block_chosen, block.groups)
-            total += int(other[0])
+            total += _PARTS_OF_A_REST * int(other[0])
             for group, mask in zip(block.groups, masks, strict=True):
-                total += _n_parts_of_group(group, mask)
+                total += _n_parts_of_group(block, group, mask)
         return total
 
     def simplified(self) -> "Event":
@@ -111,30 +121,51 @@ class Event:
                 blocks.append(simple_block)
                 chosen.append(simple_mask)
         among = self.among or len(self.partition.blocks) > 1
-        return Event(Partition(tuple(blocks)), np.concatenate([*chosen, unknown_shapes]), among)
+        partition = replace(self.partition, blocks=tuple(blocks))
+        return Event(partition, np.concatenate([*chosen, unknown_shapes]), among)
 
     def describe(self) -> str:
         """Returns the event in words."""
-        parts: list[str] = []
         name_shape = self.among or len(self.partition.blocks) > 1
+        told: list[str] = []
+        # What is said about a part in one shape is often said about it in all others as well.
+        is_same = self.is_same_in_all_shapes
         chosen_by_block = split(self.chosen, self.partition.blocks)
         for block, block_chosen in zip(self.partition.blocks, chosen_by_block, strict=False):
             *masks, other = split(block_chosen, block.groups)
-            n_chosen_groups = 0
             for group, mask in zip(block.groups, masks, strict=True):
                 if not mask.any():
                     continue
-                n_chosen_groups += 1
-                if n_chosen_groups <= _MAX_GROUPS_IN_WORDS:
-                    parts.append(describe_group(block, group, mask, name_shape))
-            n_more = n_chosen_groups - _MAX_GROUPS_IN_WORDS
-            if n_more > 0:
-                parts.append(f"one of {n_more} more such outputs")
+                if not (is_same and told):
+                    named = name_shape and not is_same
+                    told.append(describe_group(block, group, mask, named))
             if other[0]:
-                parts.append(f"any other {block.shape}")
+                told.append(f"any other {shape_words(block.shape)}")
+        parts = told[:_MAX_GROUPS_IN_WORDS]
+        if len(told) > len(parts):
+            parts.append(f"one of {len(told) - len(parts)} more kinds of outputs")
         if self.chosen[-1]:
             parts.append("an output of any other shape")
         return "; or ".join(parts) or "nothing"
+
+    @property
+    def is_same_in_all_shapes(self) -> bool:
+        """Whether several shapes are in the event, and one text describes what it has of each."""
+        texts = set()
+        n_shapes = 0
+        chosen_by_block = split(self.chosen, self.partition.blocks)
+        for block, block_chosen in zip(self.partition.blocks, chosen_by_block, strict=False):
+            *masks, other = split(block_chosen, block.groups)
+            if other[0]:
+                return False
+            described = {
+                describe_group(block, group, mask, name_shape=False)
+                for group, mask in zip(block.groups, masks, strict=True)
+                if mask.any()
+            }
+            n_shapes += bool(described)
+            texts |= described
+        return n_shapes > 1 and len(texts) == 1
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain data; `from_dict` is the inverse."""
@@ -146,29 +177,36 @@ class Event:
         }
         if self.among:
             data["among"] = True
-        return data
+        return data | _reading_as_data(self.partition)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Event":
         """Inverse of `to_dict`."""
         try:
-            partition = partition_from_dict(data["partition"])
+            partition = partition_from_dict(data["partition"], data.get("reading"))
             chosen = np.zeros(partition.n_cells, dtype=np.bool_)
             chosen[np.array(data["chosen"], dtype=np.int64)] = True
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"the stored event cannot be read: {error!r}") from error
         event_class = _EVENT_KINDS.get(str(data.get("kind")), cls)
         return event_class(partition, chosen, bool(data.get("among")))
 
 
-def _n_parts_of_group(group: Group, mask: Booleans) -> int:
+def _reading_as_data(partition: Partition) -> dict[str, Any]:
+    """Returns how the outputs are read, as plain data; nothing if they are not."""
+    return {} if partition.reading is None else {"reading": partition.reading.to_dict()}
+
+
+def _n_parts_of_group(block: BlockPartition, group: Group, mask: Booleans) -> int:
     """Returns how many intervals and single values describe the chosen cells of a group."""
     if not mask.any():
         return 0
-    if group.score:
+    if group.score and not isinstance(group.score, SummaryScore):
         return _PARTS_OF_A_SCORE
     if not group.line:
-        return 1
+        # Where others have repeated values and these have none, they are the rest, too.
+        is_rest = any(block.atoms) and all(code == NO_ATOM for code in group.signature)
+        return _PARTS_OF_A_REST if is_rest else 1
     # An interval begins where a chosen cell follows one that is not; the last cell is NaN.
     is_beginning = np.diff(mask[:-1].astype(np.int8), prepend=0) > 0
     return int(np.count_nonzero(is_beginning))
@@ -190,13 +228,15 @@ def _simplify_block(block: BlockPartition, mask: Booleans) -> tuple[BlockPartiti
         # A group outside of the event needs no cells, unless "everything else" is inside.
         if not group_mask.any() and not other[0]:
             continue
-        if group.score:
-            group, group_mask = _without_score(group, group_mask)
-        if group.line:
-            line, group_mask = group.line.merged(group_mask)
-            group = replace(group, line=line)
-        groups.append(group)
-        masks.append(group_mask)
+        simple_group = group
+        simple_mask = group_mask
+        if simple_group.score:
+            simple_group, simple_mask = _without_score(simple_group, simple_mask)
+        if simple_group.line:
+            line, simple_mask = simple_group.line.merged(simple_mask)
+            simple_group = replace(simple_group, line=line)
+        groups.append(simple_group)
+        masks.append(simple_mask)
     return replace(block, groups=tuple(groups)), np.concatenate([*masks, other])
 
 
@@ -204,7 +244,7 @@ def _only_term(group: Group) -> Term | None:
     """Returns the term of an additive score that reads one column; None for any other group."""
     if group.line is None or not isinstance(group.score, AdditiveScore):
         return None
-    if len(group.score.terms) != 1:
+    if len(group.score.terms) != 1 or group.score.terms[0].mix is not None:
         return None
     return group.score.terms[0]
 
@@ -268,6 +308,9 @@ class LogRatio:
     p: Floats
     q: Floats
 
+    def __repr__(self) -> str:
+        return f"<LogRatio: a score of {len(self.scores)} cells for the order {self.order:g}>"
+
     def evaluate(self, outputs: object) -> Floats:
         """Returns the score of each output, shape (n,).
 
@@ -308,7 +351,7 @@ class LogRatio:
             blocks.append(replace(block, groups=tuple(groups)))
         old_cells.append(unknown_shapes)
         return LogRatio(
-            partition=Partition(tuple(blocks)),
+            partition=replace(self.partition, blocks=tuple(blocks)),
             scores=np.array([self.scores[cells[0]] for cells in old_cells]),
             order=self.order,
             p=np.array([float(self.p[cells].sum()) for cells in old_cells]),
@@ -332,6 +375,7 @@ class LogRatio:
             "p": self.p.tolist(),
             "q": self.q.tolist(),
             "text": self.describe(),
+            **_reading_as_data(self.partition),
         }
 
     @classmethod
@@ -339,13 +383,13 @@ class LogRatio:
         """Inverse of `to_dict`."""
         try:
             score = cls(
-                partition=partition_from_dict(data["partition"]),
+                partition=partition_from_dict(data["partition"], data.get("reading")),
                 scores=np.array(data["scores"], dtype=np.float64),
                 order=float(data["order"]),
                 p=np.array(data["p"], dtype=np.float64),
                 q=np.array(data["q"], dtype=np.float64),
             )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise InputError(f"the stored score cannot be read: {error!r}") from error
         n_cells = score.partition.n_cells
         has_all = len(score.scores) == len(score.p) == len(score.q) == n_cells

@@ -10,32 +10,15 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.outputs.atoms import (
     NO_ATOM,
-    Atoms,
     LabelAtoms,
-    NumberAtoms,
     atoms_from_dict,
     atoms_to_dict,
     numbers_from_plain,
     plain_numbers,
 )
 from epsilometer.outputs.columns import Column, Numbers
-from epsilometer.outputs.number_words import Interval, describe_intervals, number_text
-from epsilometer.outputs.placing import crowded, next_float, places
-
-__all__ = [
-    "Atoms",
-    "CodedColumn",
-    "LabelAtoms",
-    "Line",
-    "NumberAtoms",
-    "atoms_from_dict",
-    "atoms_to_dict",
-    "crowded",
-    "describe_intervals",
-    "next_float",
-    "number_text",
-    "places",
-]
+from epsilometer.outputs.number_words import Interval
+from epsilometer.outputs.placing import places
 
 # Up to this many ends of intervals, comparing every value with each end is faster than finding its
 # cell (measured: 0.3 ns per value and end against 5 ns per value).

@@ -18,6 +18,8 @@ _DIGITS_TO_TRY = (4, 6, 9)
 _ALL_DIGITS = 17
 # An end whose predecessor is shorter by more than this many characters came from that predecessor.
 _SHORTER_BY = 4
+# Integers below this are written out; larger floats would show digits that mean nothing.
+_LARGEST_WRITTEN_OUT = 1e15
 
 Interval = tuple[float, float]
 
@@ -142,8 +144,7 @@ def number_text(value: float, kind: str = "float", digits: int = 4) -> str:
         text = None
     if text is not None:
         return text
-    # Integers below 1e15 are written out; larger floats would show digits that mean nothing.
-    if np.isfinite(value) and abs(value) < 1e15 and value == int(value):
+    if np.isfinite(value) and abs(value) < _LARGEST_WRITTEN_OUT and value == int(value):
         return f"{int(value)}"
     if abs(value) >= 1000:
         digits = max(digits, 6)

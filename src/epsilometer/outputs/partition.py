@@ -16,11 +16,23 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Array, Integers
 from epsilometer.errors import InputError
-from epsilometer.outputs.atoms import NO_ATOM, Atoms, atoms_from_dict, atoms_to_dict
+from epsilometer.outputs.atoms import (
+    NO_ATOM,
+    Atoms,
+    LabelAtoms,
+    atoms_from_dict,
+    atoms_to_dict,
+)
 from epsilometer.outputs.columns import Block, Numbers, Outputs
 from epsilometer.outputs.lines import Line
 from epsilometer.outputs.scores import Score, score_from_dict
-from epsilometer.outputs.shapes import FEATURED
+from epsilometer.outputs.shapes import FEATURED, READ
+from epsilometer.outputs.text_reading import (
+    NUMBER_KINDS,
+    TEXT_KINDS,
+    TextReading,
+    reading_from_dict,
+)
 
 # Multiplier of the polynomial hash of signatures (an odd 64-bit constant; any would do). Two
 # signatures with one hash would share a cell: harmless, as an event stays a fixed set of outputs.
@@ -168,9 +180,12 @@ class Partition:
 
     Attributes:
         blocks: the cells of each known shape.
+        reading: how outputs are read before they are looked up: texts become columns, identifiers
+            are left out. None if they are looked up as they are.
     """
 
     blocks: tuple[BlockPartition, ...]
+    reading: TextReading | None = None
 
     @property
     def n_cells(self) -> int:
@@ -203,6 +218,8 @@ class Partition:
         Returns:
             Of each shape its first cell, its part of the partition, and its outputs.
         """
+        if self.reading is not None:
+            outputs = self.reading.read(outputs)
         block_of_shape = {block.shape: block for block in outputs.blocks}
         matching = []
         first_cell = 0
@@ -258,14 +275,46 @@ def _group_to_dict(group: Group) -> dict[str, Any]:
     return data
 
 
-def partition_from_dict(data: list[dict[str, Any]]) -> Partition:
-    """Inverse of `partition_to_dict`."""
+def partition_from_dict(
+    data: list[dict[str, Any]], reading: list[dict[str, Any]] | None = None
+) -> Partition:
+    """Inverse of `partition_to_dict`.
+
+    Args:
+        data: the cells.
+        reading: how outputs are read before they are looked up, as plain data.
+    """
     blocks = []
     for block in data:
         atoms = tuple(atoms_from_dict(stored) if stored else None for stored in block["atoms"])
         groups = tuple(_group_from_dict(group, atoms) for group in block["groups"])
         blocks.append(BlockPartition(str(block["shape"]), atoms, groups))
-    return Partition(tuple(blocks))
+    partition = Partition(tuple(blocks), None if reading is None else reading_from_dict(reading))
+    for block_partition in blocks:
+        _check_read_shape(block_partition, partition.reading)
+    return partition
+
+
+def _check_read_shape(block: BlockPartition, reading: TextReading | None) -> None:
+    """Refuses cells of read texts that do not fit their reading."""
+    if not block.shape.startswith(f"{READ}["):
+        return
+    kinds = None if reading is None else reading.kinds_of(block.shape)
+    if kinds is None or len(kinds) != len(block.atoms):
+        raise ValueError("an event looks at texts in a way that its reading does not know")
+    for atoms, kind in zip(block.atoms, kinds, strict=True):
+        is_wrong = kind in (NUMBER_KINDS if isinstance(atoms, LabelAtoms) else TEXT_KINDS)
+        if atoms and is_wrong:
+            raise ValueError("an event looks for labels among numbers, or for numbers among labels")
+    for group in block.groups:
+        cut = [group.column] if group.line and not group.score else []
+        cut += [
+            term.column
+            for term in getattr(group.score, "terms", ())
+            if isinstance(term.cells, Line) and term.mix is None
+        ]
+        if any(kinds[column] in TEXT_KINDS for column in cut):
+            raise ValueError("an event cuts a column of texts like numbers")
 
 
 def _group_from_dict(data: dict[str, Any], atoms_by_column: tuple[Atoms | None, ...]) -> Group:

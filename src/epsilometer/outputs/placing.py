@@ -126,7 +126,7 @@ _HASH_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _HASH_SHIFT = np.uint64(47)
 
 
-def crowded(numbers: Floats, times: int) -> Floats:
+def maybe_repeated(numbers: Floats, times: int) -> Floats:
     """Returns the numbers that may occur at least `times` times.
 
     The result holds every number that does, and few others, whose hashes coincide. Sorting all

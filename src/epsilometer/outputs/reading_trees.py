@@ -54,7 +54,9 @@ def read_values(values: Sequence[Any], place: Place) -> list[Block]:
     return by_group(values, type, place, _read_type)
 
 
-def _read_type(kind: type, values: Sequence[Any], place: Place) -> list[Block]:
+def _read_type(  # noqa: C901  # a list of kinds, the first that fits
+    kind: type, values: Sequence[Any], place: Place
+) -> list[Block]:
     """Reads values of one type. The order of these checks matters: types may meet several."""
     if kind in LEAVES:
         return LEAVES[kind](values)

@@ -6,6 +6,7 @@ only, so that it can be stored, read back and evaluated again anywhere.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.outputs.columns import Column
+from epsilometer.outputs.columns import Column, Numbers
 from epsilometer.outputs.embedding import Embedding
 from epsilometer.outputs.lines import CodedColumn, Line
 
@@ -428,14 +429,295 @@ class KernelScore(PointScore):
         )
 
 
+# --- joint scores
+
+
+@dataclass(frozen=True, slots=True)
+class JointScore:
+    """A score of several columns of numbers together, which are standardised and decorrelated.
+
+    With y = (columns − centre)/scale and z = rotation·y, both clipped, the score is
+    linear·z + direction·z/‖z‖ + zᵀ·quadratic·z + norms·(‖y‖₁, ‖z‖₂, ‖y‖_∞).
+
+    Attributes:
+        read: positions of the k columns that it reads.
+        centre: shape (k,).
+        scale: shape (k,), positive.
+        rotation: shape (k, k).
+        linear: shape (k,).
+        direction: shape (k,).
+        quadratic: shape (k, k).
+        norms: shape (3,).
+    """
+
+    read: tuple[int, ...]
+    centre: Floats
+    scale: Floats
+    rotation: Floats
+    linear: Floats
+    direction: Floats
+    quadratic: Floats
+    norms: Floats
+
+    @classmethod
+    def of_norm(
+        cls, read: tuple[int, ...], centre: Floats, scale: Floats, rotation: Floats, norm: int
+    ) -> "JointScore":
+        """One of the norms alone: 0 for ‖y‖₁, 1 for ‖z‖₂, 2 for ‖y‖_∞."""
+        k = len(read)
+        return cls(
+            read=read,
+            centre=centre,
+            scale=scale,
+            rotation=rotation,
+            linear=np.zeros(k),
+            direction=np.zeros(k),
+            quadratic=np.zeros((k, k)),
+            norms=np.eye(3)[norm],
+        )
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.read
+
+    def standardised(self, rows: Floats) -> Floats:
+        """y, shape (n, k); `rows` has shape (n, k)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.clip((rows - self.centre) / self.scale, -_MOST_UNITS, _MOST_UNITS)
+
+    def rotated(self, standardised: Floats) -> Floats:
+        """z, shape (n, k)."""
+        return np.clip(standardised @ self.rotation.T, -_MOST_DEVIATIONS, _MOST_DEVIATIONS)
+
+    def of_rows(self, rows: Floats) -> Floats:
+        """Returns the score of each row, shape (n,); `rows` has shape (n, k)."""
+        y = self.standardised(rows)
+        z = self.rotated(y)
+        norm = np.sqrt((z**2).sum(axis=1))
+        total = z @ self.linear + ((z @ self.quadratic) * z).sum(axis=1) + self.norms[1] * norm
+        if self.direction.any():
+            total += (z @ self.direction) / np.maximum(norm, 1e-300)
+        if self.norms[0]:
+            total += self.norms[0] * np.abs(y).sum(axis=1)
+        if self.norms[2]:
+            total += self.norms[2] * np.abs(y).max(axis=1)
+        return np.asarray(total, dtype=np.float64)
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """Returns the score of each row, shape (n,); NaN where a column is NaN or no number."""
+        n = len(columns[0])
+        scores = np.empty(n)
+        for start in range(0, n, _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            scores[rows] = self.of_rows(
+                np.stack([_column_numbers(columns[number], rows) for number in self.read], axis=1)
+            )
+        return scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "joint",
+            "columns": list(self.read),
+            "centre": self.centre.tolist(),
+            "scale": self.scale.tolist(),
+            "rotation": self.rotation.tolist(),
+            "linear": self.linear.tolist(),
+            "direction": self.direction.tolist(),
+            "quadratic": self.quadratic.tolist(),
+            "norms": self.norms.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of `to_dict`."""
+        score = cls(
+            read=tuple(int(number) for number in data["columns"]),
+            centre=_floats(data["centre"]),
+            scale=_floats(data["scale"]),
+            rotation=_floats(data["rotation"]),
+            linear=_floats(data["linear"]),
+            direction=_floats(data["direction"]),
+            quadratic=_floats(data["quadratic"]),
+            norms=_floats(data["norms"]),
+        )
+        k = len(score.read)
+        vectors = (score.centre, score.scale, score.linear, score.direction)
+        fits = all(vector.shape == (k,) for vector in vectors) and score.norms.shape == (3,)
+        matrices = (score.rotation, score.quadratic)
+        if not k or not fits or any(matrix.shape != (k, k) for matrix in matrices):
+            raise ValueError("the parts of a joint score do not fit together")
+        parts = (*vectors, *matrices, score.norms)
+        if not all(np.isfinite(part).all() for part in parts) or not (score.scale > 0.0).all():
+            raise ValueError(
+                "a joint score has an infinite number, or a scale that is not positive"
+            )
+        return score
+
+
+# Standardised columns are clipped to ± this, in units of their scale.
+_MOST_UNITS = 50.0
+# Decorrelated columns are clipped to ± this, in standard deviations: products of larger ones would
+# let a few draws decide.
+_MOST_DEVIATIONS = 5.0
+# Rows that are scored at a time, so that all temporary arrays fit into the cache.
+_ROWS_AT_ONCE = 8192
+
+
+def _column_numbers(column: Column, rows: slice) -> Floats:
+    """Some rows of a column as floats; NaN for labels."""
+    if isinstance(column, Numbers):
+        return np.asarray(column.values[rows], dtype=np.float64)
+    return np.full(len(column.codes[rows]), np.nan)
+
+
+# --- summaries
+
+# Larger numbers count as this one, so that their squares are finite.
+_LARGEST_SQUARED = 1e145
+
+
+class Statistic(StrEnum):
+    """What a summary says about the numbers of an output."""
+
+    MEAN_SQUARE = "mean square"
+    LARGEST = "largest absolute value"
+    ZEROS = "zeros"
+    NOT_FINITE = "not finite"
+
+    @property
+    def is_count(self) -> bool:
+        """Whether it is a whole number."""
+        return self in (Statistic.ZEROS, Statistic.NOT_FINITE)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryScore:
+    """One statistic of many columns of numbers: nothing in it is learned.
+
+    Attributes:
+        read: positions of the columns that it reads.
+        statistic: what it says about them.
+    """
+
+    read: tuple[int, ...]
+    statistic: Statistic
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads."""
+        return self.read
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """Returns the statistic of each row, shape (n,).
+
+        Mean square and largest absolute value are those of the finite numbers; NaN if there are
+        none.
+        """
+        n = len(columns[0])
+        total = np.zeros(n)
+        n_finite = np.zeros(n)
+        for number in self.read:
+            numbers = _column_numbers(columns[number], slice(0, n))
+            is_finite = np.isfinite(numbers)
+            n_finite += is_finite
+            if self.statistic is Statistic.ZEROS:
+                total += numbers == 0.0
+            elif self.statistic is Statistic.NOT_FINITE:
+                total += ~is_finite
+            else:
+                size = np.minimum(np.abs(np.where(is_finite, numbers, 0.0)), _LARGEST_SQUARED)
+                if self.statistic is Statistic.MEAN_SQUARE:
+                    total += size**2
+                else:
+                    np.maximum(total, size, out=total)
+        if self.statistic.is_count:
+            return total
+        if self.statistic is Statistic.MEAN_SQUARE:
+            total /= np.maximum(n_finite, 1.0)
+        return np.where(n_finite > 0.0, total, np.nan)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "summary",
+            "statistic": self.statistic.value,
+            "columns": list(self.read),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of `to_dict`."""
+        read = tuple(int(number) for number in data["columns"])
+        if not read:
+            raise ValueError("a summary reads no columns")
+        return cls(read, Statistic(data["statistic"]))
+
+
+# --- sums of scores
+
+
+@dataclass(frozen=True, slots=True)
+class SumScore:
+    """A weighted sum of scores.
+
+    Attributes:
+        parts: the scores; none of them is a sum.
+        weights: shape (parts,).
+    """
+
+    parts: tuple["AdditiveScore | TreeScore | JointScore", ...]
+    weights: Floats
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it reads, in order."""
+        return tuple(sorted({column for part in self.parts for column in part.columns}))
+
+    def evaluate(self, columns: Sequence[Column]) -> Floats:
+        """Returns the score of each row, shape (n,)."""
+        total = np.zeros(len(columns[0]))
+        for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
+            total += weight * part.evaluate(columns)
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns plain data; `from_dict` is the inverse."""
+        return {
+            "kind": "sum",
+            "parts": [part.to_dict() for part in self.parts],
+            "weights": self.weights.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Inverse of `to_dict`."""
+        parts = []
+        for part in data["parts"]:
+            # Checked before it is restored: sums within sums could be nested without end.
+            if part.get("kind", "additive") not in ("additive", "trees", "joint"):
+                raise ValueError("a sum of scores has a part of another kind")
+            parts.append(score_from_dict(part))
+        weights = _floats(data["weights"])
+        if not parts or weights.shape != (len(parts),) or not np.isfinite(weights).all():
+            raise ValueError("a sum of scores needs one finite weight per part")
+        return cls(tuple(parts), weights)  # type: ignore[arg-type]
+
+
 # --- all scores
 
-Score = AdditiveScore | TreeScore | NetworkScore | KernelScore
+Score = (
+    AdditiveScore | TreeScore | JointScore | SummaryScore | SumScore | NetworkScore | KernelScore
+)
 
 # The classes of scores by their name in files.
 _SCORE_KINDS: dict[str, Any] = {
     "additive": AdditiveScore,
     "trees": TreeScore,
+    "joint": JointScore,
+    "summary": SummaryScore,
+    "sum": SumScore,
     "network": NetworkScore,
     "kernel": KernelScore,
 }

@@ -5,6 +5,7 @@ first half of this module writes shapes; the second half reads them back into le
 event can be described in the words of whoever made the output (`rates[1]`).
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ import numpy as np
 # The shape of an output next to features of it that a user's function computed is
 # `featured{features: …, output: …}`.
 FEATURED = "featured"
+# The shape of outputs whose texts were read, or of which columns were left out, begins with this;
+# a JSON list follows: the shape before, the numbers of the texts' templates, these templates in
+# words, and the leaves, each with its path and kind (see `text_reading`).
+READ = "read"
 # Words that a shape uses itself: a user's class of that name is written in quotes.
 RESERVED = {
     FEATURED,
@@ -180,6 +185,8 @@ def leaves_of(shape: str) -> tuple[Leaf, ...]:
 
     A shape that cannot be parsed counts as a single leaf.
     """
+    if shape.startswith(f"{READ}["):
+        return _leaves_after_reading(shape)
     try:
         leaves, end = _parse(shape, 0, "output")
     except (ValueError, IndexError, RecursionError):
@@ -187,6 +194,26 @@ def leaves_of(shape: str) -> tuple[Leaf, ...]:
     if end != len(shape):
         return (Leaf("output", shape),)
     return tuple(leaves)
+
+
+def _leaves_after_reading(shape: str) -> tuple[Leaf, ...]:
+    """Returns the leaves that the shape of outputs with read texts lists."""
+    try:
+        _, _, _, leaves = json.loads(shape[len(READ) :])
+        return tuple(Leaf(str(path), str(kind)) for path, kind in leaves)
+    except (ValueError, TypeError, RecursionError):
+        return (Leaf("output", shape),)
+
+
+def shape_words(shape: str) -> str:
+    """Returns a shape as people read it."""
+    if not shape.startswith(f"{READ}["):
+        return shape
+    try:
+        before, _, template, _ = json.loads(shape[len(READ) :])
+    except (ValueError, RecursionError):
+        return shape
+    return f"{before} like `{template}`" if template else str(before)
 
 
 def n_of_features(shape: str) -> int:

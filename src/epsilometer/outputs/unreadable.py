@@ -3,6 +3,7 @@
 Values are untrusted here: whatever they define (a repr, a hash, a property) may raise anything.
 """
 
+import inspect
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -68,6 +69,9 @@ class Unreadable(MechanismError):
                 path = path_of(self.value, batch[self.output], "")
         where = f" at output{path}" if path else ""
         reason = f" ({self.why})" if self.why else ""
+        if inspect.iscoroutine(self.value):
+            # Nobody will await it any more; Python would warn after this message.
+            self.value.close()
         return (
             f"output {self.output} is or holds a value of type {type_name(self.value)}{where}, "
             f"which cannot be read{reason}: {cut_repr(self.value)}; "

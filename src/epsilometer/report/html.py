@@ -16,7 +16,7 @@ from epsilometer.report.loss_panel import loss_panel
 from epsilometer.report.outputs_svg import outputs_svg
 from epsilometer.report.panels import Panel, outputs_panels, panels
 from epsilometer.report.reservations import recorded_rows
-from epsilometer.report.wording import Row
+from epsilometer.report.wording import ReportRow
 from epsilometer.result import AuditResult, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -78,21 +78,21 @@ class View:
     result: AuditResult
     tone: str
     verdict: str
-    tiles: list[Row]
+    tiles: list[ReportRow]
     scale: ClaimScale
     is_score: bool
     bars: ShareBars | None
     outputs: list[Picture]
     pictures: list[Picture]
     findings: list[FindingRow]
-    settings: list[Row]
-    environment: list[Row]
+    settings: list[ReportRow]
+    environment: list[ReportRow]
     json: str | None
 
 
 def render_html(result: AuditResult) -> str:
     """Returns the report of one result."""
-    verdict = wording.headline(result).capitalize()
+    verdict = wording.page_headline(result)
     return render_page([result], f"{verdict}: {wording.mechanism_name(result)}")
 
 
@@ -129,18 +129,19 @@ def _view(result: AuditResult, number: int) -> View:
     # Only ASCII: no character that reverses the direction of text, no lone surrogate that cannot be
     # saved.
     stored = json.dumps(json.loads(result.to_json()), indent=1)
-    witness = result.witness
+    witness = None if wording.is_blind(result) else result.witness
     return View(
         number=number,
         result=result,
-        tone=TONES[result.verdict],
-        verdict=wording.headline(result).capitalize(),
+        tone=TONES[wording.coloured_as(result)],
+        verdict=wording.page_headline(result),
         tiles=_tiles(result),
         scale=claim_scale(result),
         is_score=witness is not None and isinstance(witness.event, LogRatio),
         bars=None if witness is None else share_bars(witness, result),
-        outputs=_output_pictures(result),
-        pictures=_pictures(result),
+        # A picture of noise looks like evidence.
+        outputs=[] if wording.is_blind(result) else _output_pictures(result),
+        pictures=[] if wording.is_blind(result) else _pictures(result),
         findings=[_finding_row(finding) for finding in result.findings],
         settings=_table(shown_settings(result.settings)),
         environment=_table(result.environment),
@@ -148,14 +149,14 @@ def _view(result: AuditResult, number: int) -> View:
     )
 
 
-def _tiles(result: AuditResult) -> list[Row]:
+def _tiles(result: AuditResult) -> list[ReportRow]:
     claim = result.claim
     bound = bound_against(result.lower_bound, claim.value)
-    tiles = [Row(f"{wording.parameter(claim)} is at least", bound)]
+    tiles = [ReportRow(f"{wording.parameter(claim)} is at least", bound)]
     if result.verdict is not None:
-        tiles.append(Row("claimed", figure(claim.value)))
-    tiles.append(Row("confidence", percent(result.confidence)))
-    tiles.append(Row("guarantee", str(parse_guarantee(result.guarantee).kind)))
+        tiles.append(ReportRow("claimed", figure(claim.value)))
+    tiles.append(ReportRow("confidence", percent(result.confidence)))
+    tiles.append(ReportRow("guarantee", str(parse_guarantee(result.guarantee).kind)))
     return tiles
 
 
@@ -196,8 +197,8 @@ def _picture(panel: Panel, verdict: Verdict | None) -> Picture:
     return Picture(panel.title, panel.caption, svg)
 
 
-def _table(entries: Mapping[str, Any]) -> list[Row]:
+def _table(entries: Mapping[str, Any]) -> list[ReportRow]:
     return [
-        Row(plain(name).replace("_", " "), plain(value, _MAX_VALUE_CHARACTERS))
+        ReportRow(plain(name).replace("_", " "), plain(value, _MAX_VALUE_CHARACTERS))
         for name, value in entries.items()
     ]

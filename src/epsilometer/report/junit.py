@@ -71,9 +71,11 @@ def junit_error(name: str, message: str) -> Element:
 def junit_case(
     result: AuditResult,
     name: str,
+    *,
     expected: Verdict | None = None,
     more_properties: Mapping[str, str] | None = None,
     is_alone: bool = False,
+    fail_blind: bool = False,
 ) -> Element:
     """Returns the test case of one result.
 
@@ -84,22 +86,26 @@ def junit_case(
         more_properties: what the suite says about it.
         is_alone: whether it is a refutation that does not count among many audits, and so does not
             fail.
+        fail_blind: whether an audit that could not have refuted anything is an error.
     """
     case = _new_case(name, result.seconds)
     _add_properties(case, {**_properties(result), **(more_properties or {})})
     text = _clean_text(render_text(result))
     element = _element_of(result, expected, is_alone)
+    if fail_blind and wording.is_blind(result) and element == "system-out" and expected is None:
+        element = "error"
     if element == "system-out":
         SubElement(case, element).text = text
         return case
+    verdict = wording.verdict_sentence(result)
     sentences = [
-        wording.verdict_sentence(result),
+        f"{wording.headline(result)}: {verdict}" if wording.is_blind(result) else verdict,
         wording.reservation_sentence(result),
         wording.bound_sentence(result),
     ]
     message = " ".join(sentence for sentence in sentences if sentence)
     attributes = {
-        "type": str(result.verdict),
+        "type": "blind" if wording.is_blind(result) else str(result.verdict),
         "message": plain(message, _MAX_MESSAGE_CHARACTERS),
     }
     SubElement(case, element, attributes).text = text
@@ -143,6 +149,8 @@ def _properties(result: AuditResult) -> dict[str, str]:
         "guarantee": plain(result.guarantee, _MAX_NAME_CHARACTERS),
         "samples": f"{left} {right}",
     }
+    if result.blind is not None:
+        properties = {"blind": result.blind, **properties}
     weakened = reservations(result.settings)
     if weakened:
         properties["with"] = plain(weakened, _MAX_RESERVATIONS_CHARACTERS)

@@ -15,6 +15,7 @@ _MARKS = {
     Verdict.INCONCLUSIVE: "⚠️",
     None: "📏",
 }
+_NOTHING_FOUND_MARK = "⚪"
 _ERROR_MARK = "💥"
 # Characters of what weakens a reading, in a cell of a table.
 _MAX_RESERVATIONS_CHARACTERS = 400
@@ -62,8 +63,12 @@ def table_row(
         is_expected: whether a refutation is expected.
         is_alone: whether it is a refutation that does not count among many audits.
     """
-    mark = _MARKS[result.verdict]
+    mark = _MARKS[wording.coloured_as(result)]
+    if wording.is_nothing_found(result):
+        mark = _NOTHING_FOUND_MARK
     verdict = wording.headline(result).lower()
+    if wording.is_blind(result):
+        verdict += f": {plain(result.blind, _MAX_RESERVATIONS_CHARACTERS)}"
     if is_expected:
         mark = _MARKS[Verdict.NOT_REFUTED]
         verdict += " (as expected)"

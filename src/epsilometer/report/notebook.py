@@ -10,16 +10,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from epsilometer.report import bars, wording
-from epsilometer.report.formatting import figure, figure_down, percent, plain
+from epsilometer.report.formatting import figure, figure_down, figure_up, percent, plain
 from epsilometer.report.reservations import reservations
-from epsilometer.report.wording import SIDES, Row, known_rows
+from epsilometer.report.wording import SIDES, ReportRow, known_rows
 from epsilometer.result import AuditResult, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from epsilometer.auditing.profile import Profile
-    from epsilometer.auditing.scores import ScoreAudit
+    from epsilometer.auditing.score_audit import ScoreAudit
     from epsilometer.report.panels import OutputsPanel
 
 # Readable on white and on dark grey alike: which one a notebook has is unknown.
@@ -50,7 +50,7 @@ def render_fragment(result: AuditResult) -> str:
     """Returns the verdict, bound against claim, both distributions of outputs, and the event."""
     from epsilometer.report.panels import outputs_panels
 
-    tone = _TONES[result.verdict]
+    tone = _TONES[wording.coloured_as(result)]
     parts = [_badge_line(wording.headline(result), wording.verdict_sentence(result), tone)]
     reservation = wording.reservation_sentence(result)
     if reservation is not None:
@@ -58,24 +58,24 @@ def render_fragment(result: AuditResult) -> str:
     sentences = f"{wording.bound_sentence(result)} {wording.meaning_sentence(result)}"
     parts.append(f"<div>{escape(sentences)}</div>")
     parts.append(_claim_bar(result, tone))
-    distributions = outputs_panels(result)
+    distributions = [] if wording.is_blind(result) else outputs_panels(result)
     if distributions:
         parts.append(_outputs_picture(distributions[0]))
     parts.append(_table(_result_rows(result)))
     return _framed(parts, tone)
 
 
-def _result_rows(result: AuditResult) -> list[Row]:
+def _result_rows(result: AuditResult) -> list[ReportRow]:
     rows: list[tuple[str, str | None]] = []
     witness = result.witness
-    if witness is not None:
+    if witness is not None and not wording.is_blind(result):
         rows.append(("event", wording.event_text(witness)))
         for side, name in enumerate(SIDES):
             dataset = wording.input_text(result, witness, side)
             rows.append((name, f"{dataset}: {wording.count_sentence(witness, side)}"))
         rows.append(("difference", wording.difference_text(result, witness)))
     rows.append(("confidence", wording.confidence_sentence(result)))
-    rows.append(("would be seen", wording.detectable_sentence(result)))
+    rows += wording.power_rows(result)
     rows += wording.search_rows(result)
     rows += [("draws", line) for line in wording.health_lines(result)]
     return known_rows(*rows)
@@ -111,20 +111,31 @@ def render_profile_fragment(profile: "Profile") -> str:
 def render_scores_fragment(audit: "ScoreAudit") -> str:
     """Returns what canary scores certify, and what was observed."""
     rate = percent(_FALSE_POSITIVE_RATE)
+    lower, upper = audit.auroc_interval
     observed = [
-        Row("AUROC", f"{figure(audit.auroc)}, observed"),
-        Row(
+        ReportRow(
+            "AUROC",
+            f"{figure(audit.auroc)} observed, from {figure_down(lower)} to {figure_up(upper)}",
+        ),
+        ReportRow(
             f"power at {rate} FPR",
             f"at least {figure_down(audit.tpr_lower(_FALSE_POSITIVE_RATE))}, "
             f"observed {figure(audit.tpr(_FALSE_POSITIVE_RATE))}",
         ),
-        Row("scores", f"{len(audit.in_scores):,} held in, {len(audit.out_scores):,} held out"),
+        ReportRow(
+            "scores",
+            f"{len(audit.in_scores):,} held in, {len(audit.out_scores):,} held out; perfectly "
+            f"separated they would show ε = {figure_down(audit.greatest_epsilon(0.0))} at δ = 0, "
+            "and no more",
+        ),
     ]
     parts = _profile_parts(audit.profile, "Membership scores", observed)
     return _framed(parts, _TONES[None])
 
 
-def _profile_parts(profile: "Profile", title: str, more_rows: Sequence[Row] = ()) -> list[str]:
+def _profile_parts(
+    profile: "Profile", title: str, more_rows: Sequence[ReportRow] = ()
+) -> list[str]:
     name = plain(profile.settings.get("target") or profile.settings.get("mechanism") or "")
     confidence = percent(profile.confidence)
     parts = [_badge_line(title, name, _TONES[None])]
@@ -135,17 +146,17 @@ def _profile_parts(profile: "Profile", title: str, more_rows: Sequence[Row] = ()
     sentence = f"All bounds hold together, with {confidence} confidence (guarantee: {guarantee})."
     parts.append(f"<div>{escape(sentence)}</div>")
     rows = [
-        Row(f"ε at δ = {delta:g}", f"at least {figure_down(profile.epsilon(delta))}")
+        ReportRow(f"ε at δ = {delta:g}", f"at least {figure_down(profile.epsilon(delta))}")
         for delta in _FRAGMENT_DELTAS
     ]
-    rows.append(Row("μ", f"at least {figure_down(profile.mu)}"))
+    rows.append(ReportRow("μ", f"at least {figure_down(profile.mu)}"))
     rows += more_rows
     left, right = profile.samples_used
     if not more_rows:
-        rows.append(Row("draws", f"{left:,} left, {right:,} right"))
+        rows.append(ReportRow("draws", f"{left:,} left, {right:,} right"))
     for report in profile.health:
         remark = plain(report.message, _MAX_REMARK_CHARACTERS)
-        rows.append(Row("draws", f"{plain(report.name)}: {remark}"))
+        rows.append(ReportRow("draws", f"{plain(report.name)}: {remark}"))
     parts.append(_table(rows))
     return parts
 
@@ -176,7 +187,7 @@ def _badge_line(badge: str, sentence: str, tone: str) -> str:
     return f'<div><span style="{style}">{escape(badge)}</span> <b>{escape(sentence)}</b></div>'
 
 
-def _table(rows: Iterable[Row]) -> str:
+def _table(rows: Iterable[ReportRow]) -> str:
     lines = []
     for label, text in rows:
         label_cell = f'<td style="{_CELL_STYLE};opacity:.7">{escape(label)}</td>'

@@ -15,7 +15,7 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.bounds.bands import hull
 from epsilometer.claims import Claim
-from epsilometer.outputs.lines import number_text
+from epsilometer.outputs.number_words import number_text
 from epsilometer.report.formatting import figure, figure_down, figure_up, percent, plain
 from epsilometer.report.wording import SIDES, parameter
 from epsilometer.result import AuditResult, Finding, Witness

@@ -17,7 +17,7 @@ from epsilometer.report import figures
 from epsilometer.report.formatting import bound_against, figure_down, percent, plain
 from epsilometer.report.html import TONES, page_environment, shown_settings
 from epsilometer.report.reservations import reservations
-from epsilometer.report.wording import Row
+from epsilometer.report.wording import ReportRow
 from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
@@ -163,10 +163,10 @@ def render_profile(profile: "Profile", claims: Sequence[Claim]) -> str:
         drawn = draw_profile(profile, [check.claim for check in checks])
     picture = figures.page_svg(drawn, "ε over δ, and power over type-I error", "profile")
     readings = [
-        Row(f"ε at δ = {delta:g} is at least", figure_down(profile.epsilon(delta)))
+        ReportRow(f"ε at δ = {delta:g} is at least", figure_down(profile.epsilon(delta)))
         for delta in SHOWN_DELTAS
     ]
-    readings.append(Row("μ is at least", figure_down(profile.mu)))
+    readings.append(ReportRow("μ is at least", figure_down(profile.mu)))
     page = page_environment().get_template("profile.html.j2")
     return page.render(
         profile=profile,

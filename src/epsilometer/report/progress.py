@@ -23,8 +23,8 @@ _PACE_WINDOW = 30.0
 _PACE_STEP = 1.0
 # Work shorter than this needs no sign of life; people wonder after a second and a half.
 _BAR_DELAY = 0.4
-# Lines stay for good, so they wait longer than a bar.
-_LINE_DELAY = 1.0
+# Lines stay for good, so they wait longer than a bar: until the pace of most mechanisms is known.
+_LINE_DELAY = 2.0
 # Between lines, which cannot be overwritten.
 _LINE_INTERVAL = 10.0
 # Between refreshes of a bar, and between looks at the clock.
@@ -101,8 +101,9 @@ class ProgressBar:
     """Shows the progress of an audit.
 
     As a bar on a terminal or in a notebook, else as a line every ten seconds. For the `progress=`
-    of `audit`, `measure`, `profile` and `replay`. The first sign comes within a second, even if
-    nothing has been drawn by then; work that is done by then shows nothing.
+    of `audit`, `measure`, `profile` and `replay`. The first sign comes within two seconds, even if
+    nothing has been drawn by then; work that is done by then shows nothing. With the first draws
+    comes how long all of it will take.
 
     Args:
         stream: where to; None is standard error.
@@ -113,7 +114,7 @@ class ProgressBar:
         >>> bar = em.ProgressBar()
         >>> result = em.audit(em.zoo.laplace(), samples=2000, seed=0, progress=bar)
         >>> print(bar.summary())
-        4,000 of 4,000 draws (estimated bound on ε: 0.9...)
+        4,000 of 4,000 draws (estimated bound on ε: 1...)
     """
 
     def __init__(
@@ -131,11 +132,16 @@ class ProgressBar:
         self._bar: RichProgress | None = None
         self._status = ""
         self._hinted = False
+        # Whether the last line had to say that nothing was drawn yet.
+        self._has_waited = False
         # The time at which something is shown next.
         self._due = 0.0
         self._lock = threading.RLock()
         self._over = threading.Event()
         self._over.set()
+
+    def __repr__(self) -> str:
+        return f"<ProgressBar: {self.summary()}>"
 
     def begin(self, total: int | None) -> None:
         """Begins work of `total` outputs; None if their number is unknown."""
@@ -143,6 +149,7 @@ class ProgressBar:
         self._pace = Pace(total)
         self._status = ""
         self._hinted = not self._hint
+        self._has_waited = False
         writes_lines = self._cell is None and not self._shows_bar
         delay = _LINE_DELAY if writes_lines else max(_BAR_DELAY - self._waited, 0.0)
         self._due = time.monotonic() + delay
@@ -159,7 +166,10 @@ class ProgressBar:
 
     def advance(self, n: int) -> None:
         """Counts n more outputs."""
+        is_first = not self._pace.drawn
         self._pace.advance(n)
+        if is_first and self._has_waited:  # now it is known how long all of it will take
+            self._due = time.monotonic()
         self._show_if_due()
 
     def tell(self, text: str) -> None:
@@ -213,6 +223,7 @@ class ProgressBar:
             if seconds_left is not None and seconds_left < _NEARLY_DONE:
                 return
             self._due = time.monotonic() + _LINE_INTERVAL
+            self._has_waited = not pace.drawn
             self._write_line(line)
         self._advise()
 
@@ -297,3 +308,50 @@ def short_number(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {letter}"
     return f"{value:.3g}"
+
+
+class PatienceNotice:
+    """Says on standard error what takes so long, after a second and then every ten seconds.
+
+    A context manager around work that cannot say how far it is.
+
+    Args:
+        text: what is being done.
+        stream: where to say it; None is standard error.
+        delay: before the first line.
+        interval: between lines.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        stream: TextIO | None = None,
+        delay: float = _LINE_DELAY,
+        interval: float = _LINE_INTERVAL,
+    ) -> None:
+        self.text = text
+        self.stream = stream
+        self.delay = delay
+        self.interval = interval
+        self._is_done = threading.Event()
+        self._thread = threading.Thread(target=self._say, daemon=True)
+        self._began = 0.0
+
+    def __enter__(self) -> "PatienceNotice":
+        self._began = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_done.set()
+        self._thread.join()
+
+    def _say(self) -> None:
+        wait = self.delay
+        while not self._is_done.wait(wait):
+            stream = sys.stderr if self.stream is None else self.stream
+            elapsed = duration(time.monotonic() - self._began)
+            with suppress(OSError, ValueError):  # whoever read it may have gone
+                stream.write(f"epsilometer: {self.text}, for {elapsed} so far\n")
+                stream.flush()
+            wait = self.interval

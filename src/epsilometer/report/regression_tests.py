@@ -116,6 +116,10 @@ def _mechanism_source(result: AuditResult) -> _Source:
     is_batch = settings.get("batch") is True
     # A target may bring its own features, like an entry of the zoo; they have no place.
     more = f", features={features_place!r}" if features_place else ""
+    # Headers are not stored: whoever runs the test of a service that wants some adds them.
+    for key in ("params", "dataset_format", "http"):
+        if settings.get(key):
+            more += f", {key}={literal(settings[key])}"
     return _Source(
         expression=f"open_target({target!r}, batch={is_batch}{more})",
         imports=["import epsilometer", "from epsilometer.cli.targets import open_target"],
@@ -144,6 +148,11 @@ def _imported_source(recipe: Any, function_place: str, features_place: str | Non
     if features_place is not None:
         modules.add(features_place.partition(":")[0])
     imports = ["import epsilometer", *(f"import {module}" for module in modules)]
+    params = recipe.get("params") or {}
+    if params and all(name.isidentifier() for name in params):
+        values = ", ".join(f"{name}={literal(value)}" for name, value in params.items())
+        function = f"functools.partial({function}, {values})"
+        imports.insert(0, "import functools")
     if not is_batch and not options:
         return _Source(expression=function, imports=imports)
     factory = "from_batch" if is_batch else "from_callable"

@@ -24,6 +24,7 @@ def reservations(settings: Mapping[str, Any]) -> str | None:
     """
     parts = [
         _switched_off(settings),
+        _said_to_be_a_leak(settings),
         _failed_runs(settings),
         _with_counts("requests sent again", settings.get("retried")),
         _with_counts("draws that were begun, lost and drawn again", settings.get("redrawn")),
@@ -34,6 +35,9 @@ def reservations(settings: Mapping[str, Any]) -> str | None:
     columns = names_in(settings.get("columns"))
     if columns:
         parts.append(f"no look at columns other than {_listed(columns)}")
+    answer = settings.get("answer")
+    if answer:
+        parts.append(f"no look at the answers of the service but for their {plain(answer)}")
     if settings.get("representation") == "bits":
         parts.append("no look at anything but the bits of floating-point numbers")
     features = settings.get("features")
@@ -54,6 +58,13 @@ def _switched_off(settings: Mapping[str, Any]) -> str | None:
     silenced = names_in(settings.get("silenced"))
     remark = f" ({_listed(silenced)} would have remarked on these draws)" if silenced else ""
     return f"{checks} switched off{remark}"
+
+
+def _said_to_be_a_leak(settings: Mapping[str, Any]) -> str | None:
+    """That nobody was to find out why answers are constant."""
+    if settings.get("constant") != "leak":
+        return None
+    return "constant answers taken for a leak without noise (constant='leak')"
 
 
 def _failed_runs(settings: Mapping[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from epsilometer.report.formatting import plain
 from epsilometer.report.notebook import for_notebooks as for_notebooks
 from epsilometer.report.notebook import render_fragment as render_fragment
 from epsilometer.report.reservations import recorded_rows, reservations
-from epsilometer.report.wording import SIDES, Row, known_rows
+from epsilometer.report.wording import SIDES, ReportRow, known_rows
 from epsilometer.result import AuditResult, Verdict, Witness
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Section(NamedTuple):
     """Rows under a title."""
 
     title: str
-    rows: list[Row]
+    rows: list[ReportRow]
 
 
 def render_text(result: AuditResult) -> str:
@@ -68,11 +68,11 @@ def sections(result: AuditResult) -> Iterator[Section]:
             ("with", reservations(result.settings)),
             ("bound", wording.bound_sentence(result)),
             ("confidence", wording.confidence_sentence(result)),
-            ("would be seen", wording.detectable_sentence(result)),
+            *wording.power_rows(result),
             ("meaning", wording.meaning_sentence(result)),
         ),
     )
-    if result.witness is not None:
+    if result.witness is not None and not wording.is_blind(result):
         title = "Counterexample" if result.verdict is Verdict.REFUTED else "Strongest evidence"
         yield Section(title, _witness_rows(result, result.witness))
     secondary = _secondary_rows(result)
@@ -84,7 +84,7 @@ def sections(result: AuditResult) -> Iterator[Section]:
     yield Section("This run", _run_rows(result))
 
 
-def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
+def _witness_rows(result: AuditResult, witness: Witness) -> list[ReportRow]:
     inputs = []
     counts = []
     for side, name in enumerate(SIDES):
@@ -100,18 +100,18 @@ def _witness_rows(result: AuditResult, witness: Witness) -> list[Row]:
     )
 
 
-def _secondary_rows(result: AuditResult) -> list[Row]:
+def _secondary_rows(result: AuditResult) -> list[ReportRow]:
     """The findings that did not decide."""
     rows = []
     for finding in result.findings[1:]:
         label = plain(finding.method)[: LABEL_WIDTH - 1]
-        rows.append(Row(label, wording.secondary_sentence(finding)))
+        rows.append(ReportRow(label, wording.secondary_sentence(finding)))
         if finding.witness is not None:
-            rows.append(Row("event", wording.event_text(finding.witness)))
+            rows.append(ReportRow("event", wording.event_text(finding.witness)))
     return rows
 
 
-def _run_rows(result: AuditResult) -> list[Row]:
+def _run_rows(result: AuditResult) -> list[ReportRow]:
     remarks = wording.health_lines(result) or [wording.unusual_sentence(result)]
     return known_rows(
         ("samples", wording.effort_sentence(result)),
@@ -152,7 +152,7 @@ def render_panel(result: AuditResult, width: int = MAX_PANEL_WIDTH) -> "Panel":
     from rich.table import Table
     from rich.text import Text
 
-    colour = COLOURS[result.verdict]
+    colour = COLOURS[wording.coloured_as(result)]
     parts: list[Text | Table] = [Text(wording.verdict_sentence(result), style="bold")]
     for section in sections(result):
         parts.append(Text(f"\n{section.title}" if section.title else "", style=colour))

@@ -1,14 +1,13 @@
 """What a result says, in sentences. All reports take their words here."""
 
+import json
 import math
 import re
 import shlex
-from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from epsilometer.bounds import Counts, lower, upper
-from epsilometer.claims import Claim
+from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.errors import HIDDEN
 from epsilometer.guarantees import Guarantee, GuaranteeKind, parse_guarantee
 from epsilometer.outputs import Event
@@ -17,7 +16,7 @@ from epsilometer.report.formatting import (
     MAX_VALUE_CHARACTERS,
     clean,
     cut,
-    shown,
+    display_value,
 )
 
 # Other packages import the names that are repeated after "as" from here.
@@ -64,31 +63,59 @@ _MAX_FILE_CHARACTERS = 200
 _MAX_REMARK_CHARACTERS = 300
 # Characters of a list of all families of inputs that a search tried.
 _MAX_FAMILIES_CHARACTERS = 4 * MAX_VALUE_CHARACTERS
-# More draws than anybody can make: no smaller number is enough.
-_MAX_DRAWS = 10**15
 # The families of inputs outside of the domain are called "beyond: …".
 _BEYOND = "beyond: "
 # Where a secret was hidden, with its name if it has one.
 _SECRET = re.compile(r"(?:(?P<name>[\w-]+)(?P<mark>[=: ]+))?" + re.escape(HIDDEN))
 
 
-class Row(NamedTuple):
+class ReportRow(NamedTuple):
     """A line of a report: what it is about, and what there is to say."""
 
     label: str
     text: str
 
 
-def known_rows(*rows: tuple[str, str | None]) -> list[Row]:
+def known_rows(*rows: tuple[str, str | None]) -> list[ReportRow]:
     """Returns the rows that have a text; None and "" mean that there is nothing to say."""
-    return [Row(label, text) for label, text in rows if text]
+    return [ReportRow(label, text) for label, text in rows if text]
 
 
 def headline(result: AuditResult) -> str:
-    """Returns the verdict in capitals."""
+    """Returns the verdict in capitals, and first of all whether it could have been another."""
     if result.verdict is None:
         return "MEASURED"
-    return result.verdict.name.replace("_", " ")
+    verdict = result.verdict.name.replace("_", " ")
+    return f"{verdict}, and could not have been" if is_blind(result) else verdict
+
+
+def page_headline(result: AuditResult) -> str:
+    """Returns the same in small letters, for a page."""
+    text = headline(result)
+    return text[0] + text[1:].lower()
+
+
+def is_blind(result: AuditResult) -> bool:
+    """Returns whether the first thing to say is that nothing could have been refuted."""
+    return result.verdict is Verdict.NOT_REFUTED and result.blind is not None
+
+
+def is_nothing_found(result: AuditResult) -> bool:
+    """Returns whether nothing at all distinguishes the inputs, though something could have."""
+    if result.verdict is not Verdict.NOT_REFUTED or is_blind(result):
+        return False
+    return result.witness is not None and not has_event(result.witness)
+
+
+def coloured_as(result: AuditResult) -> Verdict | None:
+    """Returns the verdict whose colour a result has.
+
+    A blind audit is as amber as an inconclusive one, and where nothing was found the colour says
+    nothing.
+    """
+    if is_blind(result):
+        return Verdict.INCONCLUSIVE
+    return None if is_nothing_found(result) else result.verdict
 
 
 def is_recorded(result: AuditResult) -> bool:
@@ -107,7 +134,12 @@ def mechanism_name(result: AuditResult) -> str:
     if is_recorded(result):
         return "the recorded mechanism"
     settings = result.settings
-    return plain(settings.get("target") or settings.get("mechanism") or "the mechanism")
+    name = plain(settings.get("target") or settings.get("mechanism") or "the mechanism")
+    params = settings.get("params")
+    if not isinstance(params, Mapping) or not settings.get("target"):
+        return name
+    values = ", ".join(f"{plain(key)}={plain(value)}" for key, value in params.items())
+    return f"{name}({values})"
 
 
 def promise(claim: Claim) -> str:
@@ -136,6 +168,10 @@ def verdict_sentence(result: AuditResult) -> str:
         return f"Nothing is proved about {name}: the figures come without a guarantee."
     if result.verdict is Verdict.REFUTED:
         return f"{name} violates {promised}."
+    if is_blind(result):
+        return f"{plain(result.blind, _MAX_REMARK_CHARACTERS)}."
+    if is_nothing_found(result):
+        return f"Nothing was found in {name}: {_NO_EVENT}, so {promised} is not refuted."
     if result.verdict is Verdict.NOT_REFUTED:
         return f"No violation of {promised} was found in {name}."
     if result.verdict is Verdict.INCONCLUSIVE:
@@ -178,18 +214,17 @@ def confidence_sentence(result: AuditResult) -> str:
     else:
         explained = plain(result.guarantee, _MAX_GUARANTEE_CHARACTERS)
     p_value = result.p_value if result.is_refuted else None
-    p_value_text = "" if p_value is None else f", p-value {figure_up(p_value, 2)}"
+    p_value_text = "" if p_value is None else f", p-value {p_value_words(p_value)}"
     return f"{percent(result.confidence)}{p_value_text}. The guarantee is {explained}."
 
 
 def meaning_sentence(result: AuditResult) -> str:
     """Returns what may be concluded, and what not."""
     if result.verdict is Verdict.REFUTED:
-        failure_probability = percent(1.0 - result.confidence)
-        return (
-            "If the claim were true, an audit would say this "
-            f"with a probability of at most {failure_probability}."
-        )
+        return _rarity_sentence(result)
+    if is_blind(result):
+        name = mechanism_name(result)
+        return f"This audit says nothing about {promise(result.claim)} in {name}."
     if result.verdict is Verdict.NOT_REFUTED:
         return "This does not prove the claim: other inputs or rarer events may reveal more."
     if not guarantee_of(result).is_proved:
@@ -199,56 +234,132 @@ def meaning_sentence(result: AuditResult) -> str:
     return "The true value may be larger: on other inputs, or through rarer events."
 
 
+# p-values below this were not worked out: the certificates stop at 1e-290 or e^-660.
+_LEAST_P_VALUE = 1e-286
+# A number of audits that is written out; larger ones are powers of ten.
+_MAX_WRITTEN_OUT = 1e6
+
+
+def p_value_words(p_value: float) -> str:
+    """Returns a p-value rounded up, or that it is below the smallest one that is worked out."""
+    if p_value <= _LEAST_P_VALUE:
+        return f"below {_LEAST_P_VALUE:.0e}"
+    return figure_up(p_value, 2)
+
+
+def _rarity_sentence(result: AuditResult) -> str:
+    """How rarely a true claim gives counts like these; never how likely the claim is."""
+    failure_probability = percent(1.0 - result.confidence)
+    if result.p_value is None:
+        return (
+            "If the claim were true, an audit would say this "
+            f"with a probability of at most {failure_probability}."
+        )
+    p_value = max(result.p_value, _LEAST_P_VALUE)
+    if 1.0 / p_value < _MAX_WRITTEN_OUT:
+        audits = f"{float(figure_down(1.0 / p_value, 2)):,.0f}"
+    else:
+        audits = f"10^{math.floor(-math.log10(p_value) + 1e-9)}"
+    return (
+        "If the claim were true, evidence as strong as this would come at most once in "
+        f"{audits} audits like this one."
+    )
+
+
+def power_rows(result: AuditResult) -> list[ReportRow]:
+    """Returns what a run that did not refute would have refuted; empty if that is not known."""
+    return known_rows(
+        ("would be seen", detectable_sentence(result)),
+        ("rare outputs", detectable_mass_sentence(result)),
+        ("instead", remedy_sentence(result)),
+    )
+
+
 def detectable_sentence(result: AuditResult) -> str | None:
-    """Returns what a run that did not refute would have refuted; None if that is not known."""
-    if result.verdict is not Verdict.NOT_REFUTED or result.detectable is None:
+    """Returns which spread leaks would have been refuted; None if that is not known."""
+    if result.verdict is not Verdict.NOT_REFUTED or result.blind is not None:
+        return None
+    if result.detectable is None:
         return None
     if math.isinf(result.detectable):
-        return _too_few_draws(result)
+        return (
+            "of leaks that are spread over the usual outputs, not even the largest planted one "
+            f"would have been refuted with 90% power{_draws_that_a_leak_takes(result)}"
+        )
     least = f"a true {parameter(result.claim)} of {figure_up(result.detectable)} or more"
     return (
-        f"{least} would have been refuted with 90% power on this pair, estimated with planted "
-        "leaks of simple kinds; other leaks may need more draws"
+        f"leaks that are spread over the usual outputs: {least} would have been refuted with 90% "
+        "power on this pair, estimated with planted leaks"
     )
 
 
-def _too_few_draws(result: AuditResult) -> str:
-    """That no leak would have been refuted, and how many draws the clearest one needs."""
-    claim = result.claim
-    needed = _draws_for_a_perfect_event(result)
-    if needed is None or needed <= result.samples_used[0] or claim.notion == "tradeoff":
-        return "too few draws: not even the largest of the planted leaks would have been refuted"
+def _draws_that_a_leak_takes(result: AuditResult) -> str:
+    """Returns how many draws even the plainest leak takes, and who knows more; may be empty."""
+    needed = least_draws(result.claim, 1.0 - result.confidence)
+    if needed is None:
+        return ""
     return (
-        f"too few draws for {claim.symbol} = {figure(claim.value)}: "
-        f"even a perfect event needs about {float(figure_up(needed, 2)):,.0f} per side"
+        f": an event that always tells the inputs apart takes {needed:,} draws per side, and this "
+        f"audit had {min(result.samples_used):,}; 'epsilometer plan' says how many a leak of a "
+        "given size takes"
     )
 
 
-def _draws_for_a_perfect_event(result: AuditResult) -> int | None:
-    """Draws per side, training included, until an event that always tells the inputs apart refutes.
+def detectable_mass_sentence(result: AuditResult) -> str | None:
+    """Returns which rare outputs would have been seen; None if that is not known."""
+    if result.verdict is not Verdict.NOT_REFUTED or result.blind is not None:
+        return None
+    mass = result.detectable_mass
+    if mass is None:
+        return None
+    if math.isinf(mass):
+        return "outputs that only one input gives would not have been seen, however likely they are"
+    return (
+        "an output that only one input gives, however much it tells, would have been seen with 90% "
+        f"power if its probability is {figure_up(mass, 2)} or more, estimated with planted "
+        "outputs; rarer ones may stay unseen"
+    )
 
-    Approximate: each count is bounded at the whole failure probability, and training takes the
-    same fraction of the draws as in this run. None without a counted event, or if no number of
-    draws is enough.
+
+# A run that would take longer than this many seconds is worth another question.
+_SLOW_SECONDS = 60.0
+
+
+def remedy_sentence(result: AuditResult) -> str | None:
+    """Returns what a blind audit of a slow mechanism could ask instead; None if there is nothing.
+
+    Gaussian noise with this (ε, δ) has a μ, which needs far fewer draws than ε at a small δ.
     """
-    witness = result.witness
-    failure_probability = 1.0 - result.confidence
-    # A stored file may hold any numbers.
-    if witness is None or witness.left_counts.trials < 1 or result.samples_used[0] < 1:
+    if result.blind is None:
         return None
-    if not 0.0 < failure_probability < 1.0:
-        return None
+    sentences = []
+    claim = result.claim
+    if isinstance(claim, ApproxDP) and claim.parameter == "epsilon" and claim.delta > 0.0:
+        gaussian = GaussianDP.from_approx(claim.epsilon, claim.delta)
+        needed = least_draws(gaussian, 1.0 - result.confidence)
+        if needed is not None:
+            sentences.append(
+                f"if the noise is Gaussian, this claim is μ = {figure(gaussian.mu)}, for which "
+                f"{needed:,} draws per side can be enough: ask for μ (GaussianDP.from_approx, --mu)"
+            )
+    seconds_per_draw = result.seconds / max(sum(result.samples_used), 1)
+    needed = least_draws(claim, 1.0 - result.confidence)
+    is_slow = needed is not None and 2 * needed * seconds_per_draw > _SLOW_SECONDS
+    if is_slow and result.settings.get("method") != "sequential":
+        sentences.append("stop_early=True (--stop-early) ends as soon as the claim is refuted")
+    return "; ".join(sentences) or None
 
-    def refutes(n: int) -> bool:
-        always = lower(Counts(n, n), failure_probability)
-        never = upper(Counts(0, n), failure_probability)
-        return always > float(result.claim.max_power(never))
 
-    if not refutes(_MAX_DRAWS):
+def least_draws(claim: Claim, failure_probability: float) -> int | None:
+    """Returns the draws per side with which an event that always tells the inputs apart refutes.
+
+    Training included. None if no number is known.
+    """
+    from epsilometer.auditing.blindness import draws_of_an_audit
+
+    if not 0.0 < failure_probability < 1.0:  # a stored file may hold any number
         return None
-    n_fresh = bisect_left(range(_MAX_DRAWS), True, lo=1, key=refutes)
-    fresh_fraction = witness.left_counts.trials / result.samples_used[0]
-    return math.ceil(n_fresh / fresh_fraction)
+    return draws_of_an_audit(claim, failure_probability)
 
 
 def has_event(witness: Witness) -> bool:
@@ -283,7 +394,7 @@ def input_text(result: AuditResult, witness: Witness, side: int) -> str:
     file = result.settings.get(SIDES[side]) if is_recorded(result) else None
     if file:
         return f"recorded in {plain(file, _MAX_FILE_CHARACTERS)}"
-    return shown(witness.pair.side(side))
+    return display_value(witness.pair.side(side))
 
 
 def difference_text(result: AuditResult, witness: Witness) -> str | None:
@@ -291,13 +402,13 @@ def difference_text(result: AuditResult, witness: Witness) -> str | None:
     if is_recorded(result):
         return None
     text = plain(witness.pair.difference, MAX_EVENT_CHARACTERS)
-    both_inputs = f"{shown(witness.pair.side(0))} → {shown(witness.pair.side(1))}"
+    both_inputs = f"{display_value(witness.pair.side(0))} → {display_value(witness.pair.side(1))}"
     if not text or text == both_inputs:
         return None
     return text
 
 
-def search_rows(result: AuditResult) -> list[Row]:
+def search_rows(result: AuditResult) -> list[ReportRow]:
     """Returns what a search of a domain tried and what it did not; empty if there was none."""
     tried = result.findings[0].details.get("tried")
     if not isinstance(tried, Mapping):
@@ -306,7 +417,20 @@ def search_rows(result: AuditResult) -> list[Row]:
     if not isinstance(families, Mapping):
         return []
     n_pairs = plain(tried.get("looks"))
-    rows = [Row("searched", f"{n_pairs} pairs, neighbours by {plain(tried.get('relation'))!r}")]
+    rows = [
+        ReportRow("searched", f"{n_pairs} pairs, neighbours by {plain(tried.get('relation'))!r}")
+    ]
+    rows += _family_rows(families, decides_beyond=bool(tried.get("beyond")))
+    if result.witness is not None and result.witness.pair.note:
+        rows.append(ReportRow("this pair", _pair_note(result.witness)))
+    if result.verdict is Verdict.NOT_REFUTED:
+        not_tried = "anything else: a leak at a few isolated values would not have been seen"
+        rows.append(ReportRow("not tried", not_tried))
+    return rows
+
+
+def _family_rows(families: Mapping[Any, Any], *, decides_beyond: bool) -> list[ReportRow]:
+    """Returns how many pairs of each family were tried, within the domain and beyond it."""
     within_domain: list[str] = []
     beyond_domain: list[str] = []
     for name, counts in families.items():
@@ -317,18 +441,14 @@ def search_rows(result: AuditResult) -> list[Row]:
             beyond_domain.append(family.removeprefix(_BEYOND) + _family_counts(counts))
         else:
             within_domain.append(family + _family_counts(counts))
+    rows: list[ReportRow] = []
     if within_domain:
-        rows.append(Row("tried", cut(", ".join(within_domain), _MAX_FAMILIES_CHARACTERS)))
+        rows.append(ReportRow("tried", cut(", ".join(within_domain), _MAX_FAMILIES_CHARACTERS)))
     if beyond_domain:
         text = cut(", ".join(beyond_domain), _MAX_FAMILIES_CHARACTERS)
-        if not tried.get("beyond"):
+        if not decides_beyond:
             text += "; in passing, they do not decide"
-        rows.append(Row("beyond domain", text))
-    if result.witness is not None and result.witness.pair.note:
-        rows.append(Row("this pair", _pair_note(result.witness)))
-    if result.verdict is Verdict.NOT_REFUTED:
-        not_tried = "anything else: a leak at a few isolated values would not have been seen"
-        rows.append(Row("not tried", not_tried))
+        rows.append(ReportRow("beyond domain", text))
     return rows
 
 
@@ -362,7 +482,7 @@ def effort_sentence(result: AuditResult) -> str:
     left, right = result.samples_used
     n_pairs = result.settings.get("pairs", 1)
     over = f" over {plain(n_pairs)} pairs of inputs" if n_pairs != 1 else ""
-    return f"{left:,} left, {right:,} right{over}, in {duration(result.seconds)}"
+    return f"{left:,} left, {right:,} right{over}, in {duration(result.waited_seconds)}"
 
 
 def health_lines(result: AuditResult) -> list[str]:
@@ -394,15 +514,37 @@ def replay_hint(result: AuditResult) -> str | None:
     features_place = (settings.get("features") or {}).get("place")
     if features_place:
         words += ["--features", shlex.quote(plain(features_place, _MAX_FILE_CHARACTERS))]
+    words += _call_words(settings)
     notes = []
     if secrets:
         notes.append(f"set {', '.join(secrets)} first")
+    headers = settings.get("http_headers")
+    if isinstance(headers, list) and headers:
+        notes.append(f"give {', '.join(map(plain, headers))} again with --http-header")
     if str(target).startswith("recording:"):
         notes.append("rows that this audit used are left out")
     if not settings.get("json"):
         notes.append("first add --json result.json to the audit")
     line = " ".join(words)
     return f"{line}   # {'; '.join(notes)}" if notes else line
+
+
+def _call_words(settings: Mapping[str, Any]) -> list[str]:
+    """The options of a command that say how its target was called."""
+    words: list[str] = []
+    params = settings.get("params")
+    if isinstance(params, Mapping):
+        for name, value in params.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            words += ["--param", shlex.quote(plain(f"{name}={text}"))]
+    if settings.get("dataset_format"):
+        words += ["--dataset-format", shlex.quote(plain(settings["dataset_format"]))]
+    http = settings.get("http")
+    if isinstance(http, Mapping):
+        for name, value in http.items():
+            flag = f"--http-{plain(name)}"
+            words += [shlex.quote(flag), shlex.quote(plain(value, _MAX_FILE_CHARACTERS))]
+    return words
 
 
 def _target_word(target: str) -> tuple[str, list[str]]:

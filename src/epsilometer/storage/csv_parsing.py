@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from epsilometer.errors import InputError, shown
-from epsilometer.storage.exchange import number_or_text
+from epsilometer.errors import InputError, short_repr
+from epsilometer.storage.formats import number_or_text
 from epsilometer.storage.text_lines import MAX_LINE_LENGTH, limited_lines
 
 # The greatest number of characters of a quoted cell; a quote that is never closed would otherwise
@@ -185,7 +185,7 @@ def _quoted_cell(line: str, position: int, lines: Iterator[str], place: str) -> 
             n_more_lines += 1
             if not line or length > _MAX_CELL_LENGTH:
                 raise InputError(
-                    f"{place}: a quote is opened and not closed: {shown(''.join(fragments))}"
+                    f"{place}: a quote is opened and not closed: {short_repr(''.join(fragments))}"
                 )
             continue
         fragments.append(line[position:end])

@@ -3,7 +3,8 @@
 Equal things have equal digests, different things have different ones. Content is distinguished as
 finely as a mechanism can see it: by type, dtype, bits, shape and order. 1, 1.0 and True differ, as
 do a list and a tuple, 0.0 and -0.0, float32 and float64; nan is equal to itself; sets have no
-order. Code is distinguished by what it does and what it uses (`epsilometer.storage.parts`).
+order. Code is distinguished by what it does and what it uses
+(`epsilometer.storage.canonical_encoding`).
 """
 
 import datetime
@@ -23,9 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import epsilometer.storage.parts as parts
+import epsilometer.storage.canonical_encoding as parts
 from epsilometer.errors import InputError
-from epsilometer.storage.parts import Encode, Parts, tagged
+from epsilometer.storage.canonical_encoding import Encode, Parts, tagged
 
 # The length of a digest in bytes. With 128 bits, two different things never have the same digest by
 # chance.

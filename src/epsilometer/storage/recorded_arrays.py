@@ -12,10 +12,10 @@ from typing import IO, Any, NamedTuple, Protocol
 import numpy as np
 
 from epsilometer.arrays import Array
-from epsilometer.errors import InputError, MechanismError, MissingExtraError, shown
+from epsilometer.errors import InputError, MechanismError, MissingExtraError, short_repr
 from epsilometer.outputs import Labels, Numbers, Outputs, concatenate, read_outputs
 from epsilometer.outputs.reading_numbers import arrow_values
-from epsilometer.storage.exchange import (
+from epsilometer.storage.formats import (
     UNSOUND,
     first_line,
     memory_share,
@@ -105,7 +105,7 @@ class ArrayFile:
         if header.n_bytes > n_there:
             raise InputError(
                 f"{self} promises an array of {header.n_bytes} bytes, "
-                f"shape {shown(header.shape)}, and has only {n_there}"
+                f"shape {short_repr(header.shape)}, and has only {n_there}"
             )
         if is_whole:
             if header.n_bytes > most:
@@ -128,7 +128,7 @@ class ArrayFile:
         if len(data) < header.n_bytes:
             raise InputError(
                 f"{self} promises an array of {header.n_bytes} bytes, "
-                f"shape {shown(header.shape)}, and has {len(data)}"
+                f"shape {short_repr(header.shape)}, and has {len(data)}"
             )
         return self._array(data, header).copy()
 
@@ -175,11 +175,12 @@ class ArrayFile:
         if is_batch and not shape:
             raise InputError(f"{self} holds a single value; axis 0 must count outputs")
         if not all(isinstance(size, int) and 0 <= size < _SIZE_LIMIT for size in shape):
-            raise InputError(f"{self} cannot be an array of the shape {shown(shape)}")
+            raise InputError(f"{self} cannot be an array of the shape {short_repr(shape)}")
         has_empty_outputs = is_batch and 0 in shape[1:]
         if not dtype.itemsize or (has_empty_outputs and shape[0] > _MOST_EMPTY):
             raise InputError(
-                f"{self} holds outputs without content: shape {shown(shape)}, entries of {dtype}"
+                f"{self} holds outputs without content: shape {short_repr(shape)}, entries of "
+                f"{dtype}"
             )
         # With one axis, both orders are the same.
         return _Header(shape=shape, by_column=by_column and len(shape) > 1, dtype=dtype)
@@ -217,7 +218,7 @@ def members(path: Path) -> list[str]:
     with reading(f"{path} cannot be read as plain arrays"), zipfile.ZipFile(path) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
     if len(set(names)) < len(names):
-        raise InputError(f"{path} has two arrays of one name: {shown(names)}")
+        raise InputError(f"{path} has two arrays of one name: {short_repr(names)}")
     return names
 
 
@@ -270,7 +271,7 @@ class ParquetColumns:
                 if side not in SIDES:
                     raise InputError(
                         f"{self.path}, row {start + row + 1}: "
-                        f"side is {shown(side)}, not left or right"
+                        f"side is {short_repr(side)}, not left or right"
                     )
             is_this_side = np.array([side == self.side for side in sides], dtype=np.bool_)
             columns = {name: column.filter(is_this_side) for name, column in columns.items()}
@@ -390,10 +391,11 @@ class RecordedSide:
         try:
             for piece in self.source.pieces():
                 if isinstance(piece, np.ndarray) and not self.exact:
-                    piece = settled(piece)
+                    outputs = self._read(settled(piece), start)
                 elif isinstance(piece, Outputs):
-                    piece = _sound(piece)
-                outputs = self._read(piece, start)
+                    outputs = self._read(_sound(piece), start)
+                else:
+                    outputs = self._read(piece, start)
                 yield outputs
                 start += len(outputs)
         except UNSOUND as error:
@@ -462,13 +464,13 @@ def _sound(outputs: Outputs) -> Outputs:
             rows_fit = block.rows.min() >= 0 and block.rows.max() < len(outputs)
         if lengths != {block.size} or not rows_fit:
             raise IndexError(
-                f"a chunk of {shown(block.shape)} has parts of the lengths {sorted(lengths)}"
+                f"a chunk of {short_repr(block.shape)} has parts of the lengths {sorted(lengths)}"
             )
         for column in block.columns:
             if not isinstance(column, Labels) or not len(column.codes):
                 continue
             if column.codes.min() < 0 or column.codes.max() >= len(column.labels):
-                raise IndexError(f"a chunk of {shown(block.shape)} has a label without a name")
+                raise IndexError(f"a chunk of {short_repr(block.shape)} has a label without a name")
     if sum(block.size for block in outputs) != len(outputs):
         raise IndexError(f"a chunk of {len(outputs)} outputs holds another number of them")
     return outputs

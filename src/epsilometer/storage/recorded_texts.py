@@ -8,9 +8,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from epsilometer.errors import InputError, shown
+from epsilometer.errors import InputError, short_repr
 from epsilometer.storage.csv_parsing import Row, cell_value, csv_rows, header_of
-from epsilometer.storage.exchange import check_readable, settle, settled_texts
+from epsilometer.storage.formats import check_readable, settle, settled_texts
 from epsilometer.storage.text_lines import count_lines, text_lines
 
 __all__ = [
@@ -69,7 +69,8 @@ class JsonLines:
                 continue
             if not has_side(value) or value["side"] not in SIDES:
                 raise InputError(
-                    f'{place}: {shown(value)} must be {{"side": "left" or "right", "output": …}}'
+                    f"{place}: {short_repr(value)} must be "
+                    f'{{"side": "left" or "right", "output": …}}'
                 )
             # The columns of the other side are checked as well.
             output = _select(value["output"], self.columns, place)
@@ -113,7 +114,8 @@ class JsonList:
             raise InputError(f"{self.path} is not JSON: {error}") from error
         if not isinstance(values, list):
             raise InputError(
-                f"{self.path} must hold a JSON list with one output per entry, not {shown(values)}"
+                f"{self.path} must hold a JSON list with one output per entry, not "
+                f"{short_repr(values)}"
             )
         return values
 
@@ -124,7 +126,8 @@ def _select(value: Any, columns: Sequence[str], place: str) -> Any:
         return value
     if not isinstance(value, dict):
         raise InputError(
-            f"{place}: {shown(value)} has no columns, of which {', '.join(columns)} were asked for"
+            f"{place}: {short_repr(value)} has no columns, of which {', '.join(columns)} were "
+            "asked for"
         )
     must_have(place, columns, list(value))
     if len(columns) == 1:
@@ -143,7 +146,9 @@ def must_have(place: object, wanted: Sequence[str], there: Sequence[str]) -> Non
     for name in wanted:
         if there.count(name) != 1:
             lack = "two columns called" if name in there else "no column"
-            raise InputError(f"{place} has {lack} {shown(name)}; it has {shown(', '.join(there))}")
+            raise InputError(
+                f"{place} has {lack} {short_repr(name)}; it has {short_repr(', '.join(there))}"
+            )
 
 
 def has_side(value: Any) -> bool:
@@ -159,7 +164,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
         except _RepeatedKey as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, line {number}: not JSON: {shown(line)}") from error
+            raise InputError(f"{path}, line {number}: not JSON: {short_repr(line)}") from error
         yield number, value
 
 
@@ -173,7 +178,7 @@ def _dict_without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise _RepeatedKey(f"the key {shown(repeated)} occurs twice in one object")
+        raise _RepeatedKey(f"the key {short_repr(repeated)} occurs twice in one object")
     return entries
 
 
@@ -253,7 +258,8 @@ class CsvRows:
         for number, row in rows:
             if row[position] not in SIDES:
                 raise InputError(
-                    f"{self.path}, line {number}: side is {shown(row[position])}, not left or right"
+                    f"{self.path}, line {number}: side is {short_repr(row[position])}, not left "
+                    "or right"
                 )
             if row[position] == self.side:
                 yield row[:position] + row[position + 1 :]

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, AnyStr
 
-from epsilometer.errors import InputError, shown
-from epsilometer.storage.exchange import memory_share
+from epsilometer.errors import InputError, short_repr
+from epsilometer.storage.formats import memory_share
 
 # The greatest number of characters of a line; a file without line ends would otherwise fill the
 # memory.
@@ -39,7 +39,8 @@ def limited_lines(file: IO[AnyStr], path: Path, most: int) -> Iterator[AnyStr]:
     while line := file.readline(most):
         if len(line) == most:
             raise InputError(
-                f"{path} has a line of {most} characters or more, beginning with {shown(line[:60])}"
+                f"{path} has a line of {most} characters or more, beginning with "
+                f"{short_repr(line[:60])}"
             )
         yield line
 
@@ -65,7 +66,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode(encoding).strip()
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"{path}, line {number}: not text in UTF-8: {shown(line)}"
+                    f"{path}, line {number}: not text in UTF-8: {short_repr(line)}"
                 ) from error
             yield number, text
 

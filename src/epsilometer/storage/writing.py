@@ -25,7 +25,7 @@ _REFUSES_NEW_FILES = (errno.EACCES, errno.EPERM, errno.EROFS)
 _CANNOT_FLUSH = (errno.EINVAL, errno.ENOTSUP)
 
 
-def write_whole(path: str | Path, content: str | bytes) -> Path:
+def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Replaces the content of a file, and returns its path.
 
     Args:

@@ -217,7 +217,7 @@ class Family:
         """Returns the exit status of one audit; a refutation that does not survive has status 0."""
         if outcome.name in self.refuted_alone:
             return 0
-        return outcome.status(entry.expected)
+        return outcome.status(entry.expected, fail_blind=entry.fail_blind)
 
     def remark(self, name: str) -> str:
         """Returns a short text about one audit in the family."""

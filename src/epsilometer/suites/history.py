@@ -5,7 +5,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -184,6 +184,7 @@ class History:
         confidence: float,
         digest: str,
         fresh_seed: Callable[[], int],
+        *,
         counts_nights: bool = False,
         night: int | None = None,
         fresh: bool = False,
@@ -290,18 +291,16 @@ class History:
         )
         outcomes: dict[str, Outcome] = {}
         for name, digest, stored_result, error, finished in rows:
-            result = None
+            outcome = Outcome(name=name, digest=digest, result=None, error=error, finished=finished)
             if stored_result is not None:
                 try:
-                    result = AuditResult.from_json(stored_result)
+                    outcome = replace(outcome, result=AuditResult.from_json(stored_result))
                 except EpsilometerError as problem:
                     # Stored by another version: it is shown, and audited again since no entry has
                     # an empty digest.
-                    digest = ""
-                    error = f"the stored result cannot be read: {problem}"
-            outcomes[name] = Outcome(
-                name=name, digest=digest, result=result, error=error, finished=finished
-            )
+                    message = f"the stored result cannot be read: {problem}"
+                    outcome = replace(outcome, digest="", error=message)
+            outcomes[name] = outcome
         return outcomes
 
     def run_before(self, run: int) -> int | None:

@@ -76,7 +76,7 @@ class SuiteRun:
         """Returns the exit status of an entry, see `Outcome.status`."""
         outcome = self.outcomes[entry.name]
         if self.family is None:
-            return outcome.status(entry.expected)
+            return outcome.status(entry.expected, fail_blind=entry.fail_blind)
         return self.family.status(entry, outcome)
 
     def family_properties(self, entry: Entry | None = None) -> dict[str, str]:
@@ -156,7 +156,7 @@ def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
     return {
         "name": plain(entry.name),
         "page": run.pages.get(entry.name),
-        "verdict": run.word(entry).capitalize(),
+        "verdict": _verdict(run, entry),
         "change": "" if change is None else plain(change.text, _MAX_TEXT_LENGTH),
         "is_news": change is not None and change.is_news,
         "tone": _tone(result, is_alone),
@@ -170,6 +170,14 @@ def _row(run: SuiteRun, entry: Entry) -> dict[str, Any]:
     }
 
 
+def _verdict(run: SuiteRun, entry: Entry) -> str:
+    """The verdict of an audit, and whether it could have been another."""
+    word = run.word(entry).capitalize()
+    result = run.outcomes[entry.name].result
+    is_blind = result is not None and wording.is_blind(result)
+    return f"{word}, and could not have been" if is_blind else word
+
+
 def _bound_or_error(outcome: Outcome) -> str:
     if outcome.result is None:
         return plain(outcome.error, _MAX_ERROR_LENGTH)
@@ -180,12 +188,13 @@ def _tone(result: AuditResult | None, is_alone: bool) -> str:
     """Returns the colour of a row; a refutation that does not count looks inconclusive."""
     if result is None:
         return "failed"
-    return TONES[Verdict.INCONCLUSIVE if is_alone else result.verdict]
+    return TONES[Verdict.INCONCLUSIVE if is_alone else wording.coloured_as(result)]
 
 
 def _sentences(result: AuditResult) -> str:
-    """The bound, and what weakens the reading."""
-    sentences = wording.bound_sentence(result), wording.reservation_sentence(result)
+    """Why nothing could have been refuted, or the bound; and what weakens the reading."""
+    says = wording.verdict_sentence if wording.is_blind(result) else wording.bound_sentence
+    sentences = says(result), wording.reservation_sentence(result)
     return " ".join(filter(None, sentences))
 
 

@@ -18,6 +18,8 @@ _STATUSES_BY_SEVERITY = (_ERROR, _REFUTED, _INCONCLUSIVE, _AS_EXPECTED)
 
 # Characters of an error in the table of outcomes.
 _MAX_ERROR_LENGTH = 90
+# Characters of the reason why nothing could have been refuted, which names a number of draws.
+_MAX_BLIND_LENGTH = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Entry:
         expected: the verdict to expect of a mechanism that is known to be broken; None if every
             refutation is a surprise.
         seconds: the time limit of the audit; None for no limit.
+        fail_blind: whether an audit that could not have refuted anything is inconclusive.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Entry:
     digest: str
     expected: Verdict | None = None
     seconds: float | None = None
+    fail_blind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +72,22 @@ class Outcome:
             return "measured"
         return str(self.result.verdict)
 
-    def status(self, expected: Verdict | None = None) -> int:
+    def status(self, expected: Verdict | None = None, *, fail_blind: bool = False) -> int:
         """Returns the exit status of the audit.
 
         Args:
             expected: the verdict to expect; None for not refuted.
+            fail_blind: whether an audit that could not have refuted anything is inconclusive.
 
         Returns:
             0 as expected, 1 refuted (or not refuted although that was expected), 2 error,
-            3 inconclusive.
+            3 inconclusive, or blind where that is to fail.
         """
         if self.result is None:
             return _ERROR
         verdict = self.result.verdict
+        if fail_blind and self.result.blind is not None and expected is None:
+            return _INCONCLUSIVE
         if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
             return _AS_EXPECTED
         if verdict is Verdict.INCONCLUSIVE:
@@ -96,6 +103,8 @@ class Outcome:
         text = f"{parameter(claim)} ≥ {figure_down(self.result.lower_bound)}"
         if self.result.verdict is not None:
             text += f" (claim {figure(claim.value)})"
+        if self.result.blind is not None:
+            text = f"could not have been refuted: {plain(self.result.blind, _MAX_BLIND_LENGTH)}"
         weakened = reservations(self.result.settings)
         if weakened:
             text += f", with {plain(weakened, _MAX_ERROR_LENGTH)}"

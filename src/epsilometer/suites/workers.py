@@ -30,7 +30,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class TaskUpdate:
     """A change in the state of a task.
 
     Attributes:
@@ -81,11 +81,11 @@ class _Ending:
         is_worker_usable: whether the worker can take another task.
     """
 
-    update: News
+    update: TaskUpdate
     is_worker_usable: bool
 
 
-def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> Iterator[News]:
+def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> Iterator[TaskUpdate]:
     """Runs all tasks in worker processes and yields what happens to them.
 
     Args:
@@ -105,7 +105,7 @@ def run_tasks(work: Callable[[Any], str], tasks: Sequence[Job], jobs: int) -> It
                 busy.append(worker)
                 # Before the work begins: a caller that records the start has done so before the
                 # first draw.
-                yield News(number=worker.number, state="started")
+                yield TaskUpdate(number=worker.number, state="started")
                 worker.began = time.monotonic()
                 worker.connection.send(tasks[worker.number].payload)
             # Returns when a worker has answered or died, or after a while.
@@ -151,13 +151,13 @@ def _receive(worker: _Worker, tasks: Sequence[Job]) -> _Ending:
             return _failure(worker, f"the process was ended by signal {name}")
         return _failure(worker, f"the process ended with status {code} and no answer")
     state = "done" if is_done else "failed"
-    update = News(number=worker.number, state=state, answer=answer)
+    update = TaskUpdate(number=worker.number, state=state, answer=answer)
     return _Ending(update=update, is_worker_usable=True)
 
 
 def _failure(worker: _Worker, message: str) -> _Ending:
     """Returns the ending of a task whose worker cannot be used again."""
-    update = News(number=worker.number, state="failed", answer=message)
+    update = TaskUpdate(number=worker.number, state="failed", answer=message)
     return _Ending(update=update, is_worker_usable=False)
 
 

@@ -28,10 +28,11 @@ from epsilometer.testing.rarity import assert_rare
 from epsilometer.testing.rates import RateTest
 
 if TYPE_CHECKING:
-    from _epsilometer_pytest import audited
+    from _epsilometer_pytest import Auditor, audited
 
 __all__ = [
     "HOSTILE_NUMBERS",
+    "Auditor",
     "ClaimConformance",
     "Coin",
     "DomainConformance",
@@ -51,9 +52,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "audited":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from _epsilometer_pytest import audited  # imports pytest, which the rest does not need
+# Hidden from type checkers, for which any misspelt name would otherwise exist.
+if not TYPE_CHECKING:
 
-    return audited
+    def __getattr__(name: str) -> Any:
+        if name not in ("Auditor", "audited"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import _epsilometer_pytest  # imports pytest, which the rest does not need
+
+        return getattr(_epsilometer_pytest, name)

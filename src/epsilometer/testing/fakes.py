@@ -108,7 +108,7 @@ def serially_correlated(stay: float = 0.9) -> Mechanism:
     def draw(dataset: Any, n: int, rng: np.random.Generator) -> Booleans:
         is_tossed = rng.random(n) >= stay
         is_tossed[:1] = True
-        tosses = rng.random(n) < 0.5
+        tosses = rng.random(n) < _FAIR
         last_toss = np.maximum.accumulate(np.where(is_tossed, np.arange(n), 0))
         return tosses[last_toss]
 
@@ -161,6 +161,8 @@ Show = Callable[[Booleans, np.random.Generator], Sequence[Any] | Array]
 _NAMES_PER_FACE = 60
 _STRIPES_PER_FACE = 12
 _POINT_MASSES_PER_FACE = 8
+# The probability of heads of a fair coin.
+_FAIR = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,7 @@ def _numbers(faces: Booleans, rng: np.random.Generator) -> Floats:
 def _mixed(faces: Booleans, rng: np.random.Generator) -> Floats:
     """Returns numbers of which half are point masses, and the others continuous."""
     point_masses = -1.0 - (2 * rng.integers(_POINT_MASSES_PER_FACE, size=len(faces)) + faces)
-    is_point_mass = rng.random(len(faces)) < 0.5
+    is_point_mass = rng.random(len(faces)) < _FAIR
     return np.where(is_point_mass, point_masses, _numbers(faces, rng))
 
 

@@ -16,7 +16,7 @@ from cloudpickle import dumps  # which also sends mechanisms to workers
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim, from_dict
-from epsilometer.engine.chunks import fingerprint
+from epsilometer.engine.fingerprints import fingerprint
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.domains import RELATIONS, Domain
@@ -359,6 +359,8 @@ def are_neighbours(
 
 def _records(dataset: Any) -> list[Any] | None:
     """Returns the records of a dataset in any container; None for a single value."""
+    if isinstance(dataset, tuple) and all(isinstance(number, float) for number in dataset):
+        return None  # a vector, which is one record
     if isinstance(dataset, tuple):  # an array and its labels
         rows, labels = dataset
         return [[*row, label] for row, label in zip(rows.tolist(), labels.tolist(), strict=True)]
@@ -497,7 +499,8 @@ class FinderConformance:
                 simplest = candidate
                 for _ in range(_MOST_STEPS):
                     simpler = list(islice(shrink(simplest), _SHRUNK))
-                    assert not any(each.pair.has_equal_sides for each in simpler), (
+                    pairs = [smaller.pair for smaller in simpler]
+                    assert not any(pair.has_equal_sides for pair in pairs), (
                         "a pair of equal datasets"
                     )
                     if not simpler:

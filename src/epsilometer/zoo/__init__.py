@@ -1,5 +1,7 @@
 """Reference mechanisms, private and broken, with their claims, worst pairs and exact truths.
 
+`training` has DP-SGD and its bugs, which have no closed form and are found by their own name.
+
 >>> from epsilometer import zoo
 >>> entry = zoo.find("svt4", epsilon=0.7)
 >>> entry.keeps_claim, round(entry.truth(), 3)
@@ -9,9 +11,10 @@
 import difflib
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from epsilometer.errors import InputError
+from epsilometer.zoo import training
 from epsilometer.zoo.additive import (
     clamped_laplace,
     gaussian,
@@ -20,6 +23,7 @@ from epsilometer.zoo.additive import (
     laplace_vector,
     noisy_histogram,
 )
+from epsilometer.zoo.canaries import shared_noise
 from epsilometer.zoo.counted_means import (
     dp_laplace,
     dp_laplace_released,
@@ -110,6 +114,7 @@ __all__ = [
     "rappor_longitudinal",
     "report_noisy_max",
     "scaled_gd",
+    "shared_noise",
     "shuffled_responses",
     "sniper",
     "subsampled_gaussian",
@@ -122,16 +127,19 @@ __all__ = [
     "svt4",
     "svt5",
     "svt6",
+    "training",
     "truncated_gaussian",
     "truncated_laplace",
 ]
 
 # Names in `__all__` that are no mechanisms.
-_NOT_MECHANISMS = ("ZooEntry", "find", "names")
+_NOT_MECHANISMS = ("ZooEntry", "find", "names", "training")
 # The functions that make mechanisms by name, for the command line and for tests of all of them.
 _MAKERS: dict[str, Callable[..., ZooEntry]] = {
     name: globals()[name] for name in __all__ if name not in _NOT_MECHANISMS
 }
+# Found by name like the others, but not among `names()`: one run takes a training.
+_TRAININGS: dict[str, Callable[..., ZooEntry]] = {"training.dp_sgd": training.dp_sgd}
 
 
 def names() -> list[str]:
@@ -146,7 +154,7 @@ def find(name: str, **parameters: Any) -> ZooEntry:
     that `mechanism`.
 
     Args:
-        name: one of `names()`.
+        name: one of `names()`, or "training.dp_sgd".
         **parameters: of the mechanism; numbers may be given as text.
 
     Raises:
@@ -155,7 +163,7 @@ def find(name: str, **parameters: Any) -> ZooEntry:
     if name in SNIPER_NAMES:
         parameters = {"mechanism": name, **parameters}
         name = "sniper"
-    maker = _MAKERS.get(name)
+    maker = _MAKERS.get(name) or _TRAININGS.get(name)
     if maker is None:
         close = difflib.get_close_matches(str(name), [*_MAKERS, *SNIPER_NAMES], n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
@@ -163,26 +171,31 @@ def find(name: str, **parameters: Any) -> ZooEntry:
             f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}"
         )
     signature = inspect.signature(maker)
-    defaults = {key: parameter.default for key, parameter in signature.parameters.items()}
+    known = signature.parameters
     arguments = {}
     for key, value in parameters.items():
-        if key not in defaults:
-            raise InputError(f"{name} has no parameter {key!r}; it has {', '.join(defaults)}")
-        arguments[key] = _parse(key, value, defaults[key])
+        if key not in known:
+            raise InputError(f"{name} has no parameter {key!r}; it has {', '.join(known)}")
+        arguments[key] = _parse(key, value, is_word=_is_word(known[key]))
     return maker(**arguments)
 
 
-def _parse(key: str, value: Any, default: Any) -> Any:
+def _is_word(parameter: inspect.Parameter) -> bool:
+    """Whether a parameter is a word and not a number."""
+    return isinstance(parameter.default, str) or str in get_args(parameter.annotation)
+
+
+def _parse(key: str, value: Any, *, is_word: bool) -> Any:
     """Returns text as a number where the parameter is one, anything else for the maker to check.
 
     Args:
         key: the name of the parameter.
         value: as the user gave it.
-        default: of the parameter, which shows whether it is a word or a number.
+        is_word: whether the parameter is a word.
     """
-    if isinstance(default, str) and not isinstance(value, str):
+    if is_word and not isinstance(value, str):
         raise InputError(f"{key}={value!r} must be a word, not {type(value).__name__}")
-    if isinstance(default, str) or not isinstance(value, str):
+    if is_word or not isinstance(value, str):
         return value
     try:
         return float(value)

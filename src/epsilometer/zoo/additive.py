@@ -12,15 +12,15 @@ from epsilometer.claims import ApproxDP, Claim, GaussianDP, PureDP
 from epsilometer.claims.base import check_choice, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
-from epsilometer.zoo.laws.exact import (
-    CellLaw,
-    GaussianLaw,
-    ProductLaw,
-    discrete_law,
-    laplace_law,
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    GaussianDistributions,
+    ProductDistributions,
+    discrete_distributions,
+    laplace_distributions,
     mu_through,
 )
+from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
 
 
 def add_laplace(dataset: Any, n: int, rng: Generator, scale: float) -> Floats:
@@ -49,7 +49,7 @@ def add_geometric(dataset: Any, n: int, rng: Generator, ratio: float) -> Integer
 
 
 def add_clamped_laplace(
-    dataset: Any, n: int, rng: Generator, scale: float, low: float, high: float
+    dataset: Any, n: int, rng: Generator, *, scale: float, low: float, high: float
 ) -> Floats:
     """Draws a number plus Laplace noise, clamped to [low, high]: a density between two atoms."""
     noisy = rng.laplace(float(dataset), scale, n)
@@ -72,7 +72,7 @@ def laplace(epsilon: float = 1.0, sensitivity: float = 1.0) -> ZooEntry:
         draw=partial(add_laplace, scale=sensitivity / epsilon),
         claim=PureDP(epsilon),
         worst_pair=Pair(0.0, sensitivity),
-        law=partial(laplace_law, epsilon),
+        make_distributions=partial(laplace_distributions, epsilon),
         parameters={"epsilon": epsilon, "sensitivity": sensitivity},
     )
 
@@ -90,7 +90,7 @@ def clamped_laplace(epsilon: float = 1.0) -> ZooEntry:
         draw=partial(add_clamped_laplace, scale=1 / epsilon, low=0.0, high=1.0),
         claim=PureDP(epsilon),
         worst_pair=Pair(0.0, 1.0),
-        law=partial(laplace_law, epsilon),
+        make_distributions=partial(laplace_distributions, epsilon),
         parameters={"epsilon": epsilon},
     )
 
@@ -110,7 +110,9 @@ def laplace_vector(epsilon: float = 1.0, dimension: int = 5) -> ZooEntry:
         draw=partial(add_laplace_to_each, scale=dimension / epsilon),
         claim=PureDP(epsilon),
         worst_pair=Pair([0.0] * dimension, [1.0] * dimension),
-        law=partial(ProductLaw, laplace_law(epsilon / dimension), dimension),
+        make_distributions=partial(
+            ProductDistributions, laplace_distributions(epsilon / dimension), dimension
+        ),
         parameters={"epsilon": epsilon, "dimension": dimension},
     )
 
@@ -131,19 +133,19 @@ def geometric(epsilon: float = 1.0, sensitivity: int = 1) -> ZooEntry:
         draw=partial(add_geometric, ratio=math.exp(-epsilon / sensitivity)),
         claim=PureDP(epsilon),
         worst_pair=Pair(0, sensitivity),
-        law=partial(_geometric_law, epsilon / sensitivity, sensitivity),
+        make_distributions=partial(_geometric_distributions, epsilon / sensitivity, sensitivity),
         parameters={"epsilon": epsilon, "sensitivity": sensitivity},
     )
 
 
-def _geometric_law(decay: float, sensitivity: int) -> CellLaw:
+def _geometric_distributions(decay: float, sensitivity: int) -> CellDistributions:
     """The distributions of geometric noise of ratio e^(-decay) about 0 and `sensitivity`."""
     # Up to 0 and from `sensitivity` on the ratio is constant: two cells, besides the integers
     # between.
     tail = 1 / (1 + math.exp(-decay))
     inner = math.tanh(decay / 2) * np.exp(-decay * np.arange(1, sensitivity))
     left = np.array([tail, *inner, tail * math.exp(-decay * sensitivity)])
-    return discrete_law(left, left[::-1].copy())
+    return discrete_distributions(left, left[::-1].copy())
 
 
 def gaussian(
@@ -188,7 +190,7 @@ def gaussian(
         draw=partial(add_gaussian, sigma=sigma),
         claim=claim,
         worst_pair=Pair(0.0, sensitivity),
-        law=partial(GaussianLaw, sensitivity / sigma),
+        make_distributions=partial(GaussianDistributions, sensitivity / sigma),
         parameters={"sigma": sigma, "sensitivity": sensitivity, **claimed},
         keeps_claim=keeps_claim,
     )
@@ -218,7 +220,7 @@ def noisy_histogram(epsilon: float = 1.0, scale: str = "right", bins: int = 5) -
         draw=partial(add_laplace_to_each, scale=noise_scale),
         claim=PureDP(epsilon),
         worst_pair=Pair([1] * bins, [2] + [1] * (bins - 1)),
-        law=partial(laplace_law, 1 / noise_scale),
+        make_distributions=partial(laplace_distributions, 1 / noise_scale),
         parameters={"epsilon": epsilon, "scale": scale, "bins": bins},
         keeps_claim=scale == "right" or epsilon >= 1,
     )

@@ -16,12 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-import epsilometer.zoo.laws.counted_means as laws
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.inputs import Pair
+from epsilometer.zoo.distributions.counted_means import (
+    UnequalGaussianDistributions,
+    UnequalLaplaceDistributions,
+    count_distributions,
+    gaussian_mean_density,
+    laplace_mean_density,
+    released_distributions,
+)
+from epsilometer.zoo.distributions.exact import CellDistributions, PairDistributions
 from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw
 
 # A noisy count below this is raised to it; in the released program, the scale of the noise is.
 LEAST = 1e-12
@@ -31,6 +38,7 @@ def counted_mean(
     dataset: Any,
     n: int,
     rng: Generator,
+    *,
     noise: float,
     gaussian: bool,
     noisy_divisor: bool,
@@ -87,17 +95,17 @@ def dp_laplace(epsilon: float = 1.0) -> ZooEntry:
         draw=draw,
         claim=PureDP(epsilon),
         worst_pair=Pair([0.0], [0.0, 1.0]),
-        law=partial(_noisy_divisor_law, epsilon / 2),
+        make_distributions=partial(_noisy_divisor_distributions, epsilon / 2),
         parameters={"epsilon": epsilon},
     )
 
 
-def _noisy_divisor_law(half_epsilon: float) -> CellLaw:
+def _noisy_divisor_distributions(half_epsilon: float) -> CellDistributions:
     left_count = half_epsilon
     right_count = 2 * half_epsilon
-    return laws.count_law(
-        left=partial(laws.laplace_mean_density, count=left_count),
-        right=partial(laws.laplace_mean_density, count=right_count, total=half_epsilon),
+    return count_distributions(
+        left=partial(laplace_mean_density, count=left_count),
+        right=partial(laplace_mean_density, count=right_count, total=half_epsilon),
         centres=(0.0, 0.5),
         counts=(left_count, right_count),
         shift=half_epsilon,
@@ -119,7 +127,7 @@ def dp_laplace_released(epsilon: float = 1.0) -> ZooEntry:
         draw=partial(released_mean, epsilon=epsilon),
         claim=PureDP(epsilon),
         worst_pair=Pair([0.0], [0.0, 1.0]),
-        law=partial(laws.released_law, epsilon / 2, LEAST),
+        make_distributions=partial(released_distributions, epsilon / 2, LEAST),
         parameters={"epsilon": epsilon},
         keeps_claim=False,
     )
@@ -193,14 +201,16 @@ def _broken(name: str, claim: PureDP | ApproxDP, size: int, noisy_scale: bool) -
     epsilon = claim.epsilon
     size = check_count("size", size, 1, 1000)
     gaussian = isinstance(claim, ApproxDP)
-    law: Callable[[], PairLaw]
+    make_distributions: Callable[[], PairDistributions]
     if noisy_scale:
-        density = laws.gaussian_mean_density if gaussian else laws.laplace_mean_density
-        law = partial(_noisy_scale_law, epsilon / 2, density, size)
+        density = gaussian_mean_density if gaussian else laplace_mean_density
+        make_distributions = partial(_noisy_scale_distributions, epsilon / 2, density, size)
     else:
-        unequal_law = laws.UnequalGaussianLaw if gaussian else laws.UnequalLaplaceLaw
+        unequal_distributions = (
+            UnequalGaussianDistributions if gaussian else UnequalLaplaceDistributions
+        )
         scales = (2 / (epsilon * size), 2 / (epsilon * (size + 1)))
-        law = partial(unequal_law, _fall_of_mean(size), scales)
+        make_distributions = partial(unequal_distributions, _fall_of_mean(size), scales)
     noise_words = "Gaussian noise" if gaussian else "noise"
     count_words = "noisy" if noisy_scale else "true"
     draw = partial(
@@ -216,21 +226,21 @@ def _broken(name: str, claim: PureDP | ApproxDP, size: int, noisy_scale: bool) -
         draw=draw,
         claim=claim,
         worst_pair=Pair([1.0] * size, [1.0] * size + [-1.0]),
-        law=law,
+        make_distributions=make_distributions,
         parameters={"epsilon": epsilon, **claim.fixed(), "size": size},
         keeps_claim=False,
     )
 
 
-def _noisy_scale_law(
+def _noisy_scale_distributions(
     half_epsilon: float, density_about_mean: Callable[..., Floats], size: int
-) -> CellLaw:
+) -> CellDistributions:
     """The distributions when the mean falls from 1 and the count rises from `size` by 1."""
     left_mean = 1.0
     left_count = half_epsilon * size
     right_mean = 1 - _fall_of_mean(size)
     right_count = half_epsilon * (size + 1)
-    return laws.count_law(
+    return count_distributions(
         left=lambda t: density_about_mean(t - left_mean, left_count),
         right=lambda t: density_about_mean(t - right_mean, right_count),
         centres=(left_mean, right_mean),

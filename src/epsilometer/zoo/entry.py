@@ -19,13 +19,15 @@ from epsilometer.claims.base import as_number, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.mechanisms import Mechanism, from_batch
-from epsilometer.zoo.laws.exact import PairLaw
+from epsilometer.zoo.distributions.exact import PairDistributions
 
 Parameter = float | int | str
 
 # e^(-50) per query times the ten queries of a sparse vector is still a float; no sample could show
 # more than that.
 GREATEST_EPSILON = 50.0
+# With a larger delta a mechanism promises next to nothing.
+_LARGEST_DELTA = 0.5
 
 
 def check_epsilon(value: float) -> float:
@@ -36,7 +38,7 @@ def check_epsilon(value: float) -> float:
 def check_delta(value: float) -> float:
     """Returns a delta above 0 and below 1/2, or raises an InputError."""
     number = as_number("delta", value)
-    if not 0.0 < number < 0.5:
+    if not 0.0 < number < _LARGEST_DELTA:
         raise InputError(f"delta={value!r} must be above 0 and below 0.5")
     return number
 
@@ -64,8 +66,8 @@ class ZooEntry:
         worst_pair: the pair of neighbours on which an audit sees most.
         keeps_claim: whether the claim is true, for all pairs of neighbours.
         parameters: what the mechanism was made with, defaults included.
-        law: makes the exact output distributions on `worst_pair`; called at most once, when a truth
-            is asked for.
+        make_distributions: makes the exact output distributions on `worst_pair`; called at most
+            once, when a truth is asked for.
     """
 
     name: str
@@ -75,12 +77,16 @@ class ZooEntry:
     worst_pair: Pair
     keeps_claim: bool
     parameters: dict[str, Parameter]
-    law: Callable[[], PairLaw] = field(repr=False, compare=False)
+    make_distributions: Callable[[], PairDistributions] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"<{type(self).__name__} {self.name}({parameters}): {self.summary}>"
 
     @cached_property
-    def pair_law(self) -> PairLaw:
+    def distributions(self) -> PairDistributions:
         """The exact output distributions on `worst_pair`."""
-        return self.law()
+        return self.make_distributions()
 
     def truth(self, notion: type[Claim] | None = None, **fixed: float) -> float | None:
         """Returns the exact value of a notion's parameter on `worst_pair`.
@@ -106,11 +112,11 @@ class ZooEntry:
         method = _METHOD_OF_NOTION.get((notion, *sorted(fixed)))
         if method is None:
             raise InputError(_unknown_truth(notion, fixed))
-        value: float | None = getattr(self.pair_law, method)(*fixed.values())
+        value: float | None = getattr(self.distributions, method)(*fixed.values())
         return value
 
 
-# Which of the law's methods answers for a notion, given which of its parameters.
+# Which method of the exact distributions answers for a notion, given which of its parameters.
 _METHOD_OF_NOTION: dict[tuple[type[Claim], *tuple[str, ...]], str] = {
     (PureDP,): "pure_epsilon",
     (ApproxDP, "delta"): "epsilon",
@@ -145,7 +151,7 @@ def entry(
     draw: Callable[..., Any],
     claim: Claim,
     worst_pair: Pair,
-    law: Callable[[], PairLaw],
+    make_distributions: Callable[[], PairDistributions],
     parameters: dict[str, Any],
     keeps_claim: bool = True,
     features: Any = None,
@@ -166,5 +172,5 @@ def entry(
         worst_pair=worst_pair,
         keeps_claim=keeps_claim,
         parameters=parameters,
-        law=law,
+        make_distributions=make_distributions,
     )

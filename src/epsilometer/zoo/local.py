@@ -19,9 +19,14 @@ from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_number
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    PairDistributions,
+    discrete_distributions,
+    panel_distributions,
+)
+from epsilometer.zoo.distributions.numerics import Panels
 from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, panel_law
-from epsilometer.zoo.laws.numerics import Panels
 
 # --- randomized response
 
@@ -66,16 +71,18 @@ def randomized_response(epsilon: float = 1.0, categories: int = 2) -> ZooEntry:
         draw=partial(respond, labels=labels, truthful=truthful),
         claim=PureDP(epsilon),
         worst_pair=Pair(labels[0], labels[1]),
-        law=partial(_response_law, epsilon, categories, truthful),
+        make_distributions=partial(_response_distributions, epsilon, categories, truthful),
         parameters={"epsilon": epsilon, "categories": categories},
     )
 
 
-def _response_law(epsilon: float, categories: int, truthful: float) -> CellLaw:
+def _response_distributions(epsilon: float, categories: int, truthful: float) -> CellDistributions:
     """The distributions of the left label, the right label, and all others together."""
     lie = truthful * math.exp(-epsilon)
     others = (categories - 2) * lie
-    return discrete_law(np.array([truthful, lie, others]), np.array([lie, truthful, others]))
+    return discrete_distributions(
+        np.array([truthful, lie, others]), np.array([lie, truthful, others])
+    )
 
 
 # --- categories as bits, columns and subsets
@@ -102,7 +109,7 @@ def _category_entry(
     *,
     summary: str,
     draw: Callable[..., Any],
-    law: Callable[[], PairLaw],
+    make_distributions: Callable[[], PairDistributions],
     epsilon: float,
     categories: int,
 ) -> ZooEntry:
@@ -113,13 +120,13 @@ def _category_entry(
         draw=draw,
         claim=PureDP(epsilon),
         worst_pair=Pair(0, 1),
-        law=law,
+        make_distributions=make_distributions,
         parameters={"epsilon": epsilon, "categories": categories},
     )
 
 
 def encode_unary(
-    dataset: Any, n: int, rng: Generator, categories: int, true_one: float, false_one: float
+    dataset: Any, n: int, rng: Generator, *, categories: int, true_one: float, false_one: float
 ) -> Booleans:
     """Draws one bit per category, each by a coin; outputs are bool, shape (n, categories).
 
@@ -172,23 +179,23 @@ def _unary_entry(
         name,
         summary=f"{kind} unary encoding of a category",
         draw=draw,
-        law=partial(unary_law, true_one, false_one),
+        make_distributions=partial(unary_distributions, true_one, false_one),
         epsilon=epsilon,
         categories=categories,
     )
 
 
-def unary_law(true_one: float, false_one: float) -> CellLaw:
+def unary_distributions(true_one: float, false_one: float) -> CellDistributions:
     """The distributions of two bits, the first set by the left input, the second by the right."""
     set_bit = np.array([1 - true_one, true_one])
     unset_bit = np.array([1 - false_one, false_one])
     left = np.outer(set_bit, unset_bit).ravel()
     right = np.outer(unset_bit, set_bit).ravel()
-    return discrete_law(left, right)
+    return discrete_distributions(left, right)
 
 
 def choose_column(
-    dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float
+    dataset: Any, n: int, rng: Generator, *, categories: int, size: int, truthful: float
 ) -> Integers:
     """Draws a column of a Hadamard matrix, likelier where the category's row is +1.
 
@@ -230,13 +237,13 @@ def hadamard_response(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
         "hadamard_response",
         summary="a column of a Hadamard matrix",
         draw=partial(choose_column, categories=categories, size=size, truthful=truthful),
-        law=partial(_hadamard_law, epsilon),
+        make_distributions=partial(_hadamard_distributions, epsilon),
         epsilon=epsilon,
         categories=categories,
     )
 
 
-def _hadamard_law(epsilon: float) -> CellLaw:
+def _hadamard_distributions(epsilon: float) -> CellDistributions:
     """The distributions of the signs of both rows.
 
     Any two rows agree on half of the columns, and each is +1 on a quarter where the other is -1.
@@ -245,11 +252,11 @@ def _hadamard_law(epsilon: float) -> CellLaw:
     unlikely = 1 / (1 + math.exp(epsilon)) / 2
     left = np.array([likely, likely, unlikely, unlikely])
     right = np.array([likely, unlikely, likely, unlikely])
-    return discrete_law(left, right)
+    return discrete_distributions(left, right)
 
 
 def choose_subset(
-    dataset: Any, n: int, rng: Generator, categories: int, size: int, truthful: float
+    dataset: Any, n: int, rng: Generator, *, categories: int, size: int, truthful: float
 ) -> Booleans:
     """Draws a random set of categories that holds the true one with high probability.
 
@@ -290,13 +297,13 @@ def subset_selection(epsilon: float = 1.0, categories: int = 6) -> ZooEntry:
         "subset_selection",
         summary="a random set of categories around one's own",
         draw=partial(choose_subset, categories=categories, size=size, truthful=truthful),
-        law=partial(_subset_law, epsilon, categories, size),
+        make_distributions=partial(_subset_distributions, epsilon, categories, size),
         epsilon=epsilon,
         categories=categories,
     )
 
 
-def _subset_law(epsilon: float, categories: int, size: int) -> CellLaw:
+def _subset_distributions(epsilon: float, categories: int, size: int) -> CellDistributions:
     """The distributions of sets with both categories, with one of them, with none.
 
     They are counted, and weighted by 1 with the true category, by e^-epsilon without.
@@ -309,18 +316,18 @@ def _subset_law(epsilon: float, categories: int, size: int) -> CellLaw:
     weights = np.array([both, one, one * rare, none * rare])
     left = weights / weights.sum()
     right = left[[0, 2, 1, 3]]
-    return discrete_law(left, right)
+    return discrete_distributions(left, right)
 
 
 # --- noise truncated to an interval
 
-# Panels per noise scale: delta's kink then costs less than 1e-6 (see `quadrature_law`).
+# Panels per noise scale: delta's kink then costs less than 1e-6 (see `quadrature_distributions`).
 _PANELS_PER_SCALE = 50
 # The density of a standard normal number at 0.
 _NORMAL_PEAK = 1 / math.sqrt(2 * math.pi)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LipschitzEntry(ZooEntry):
     """A local mechanism on an interval whose densities are Lipschitz; what `epsilometer.ldp` needs.
 
@@ -495,7 +502,7 @@ def _lipschitz_entry(
         draw=noise,
         claim=PureDP(epsilon),
         worst_pair=Pair(noise.low, noise.high),
-        law=partial(_truncated_law, noise, shortest_scale),
+        make_distributions=partial(_truncated_distributions, noise, shortest_scale),
         parameters={"epsilon": epsilon, "low": noise.low, "high": noise.high},
     )
     return LipschitzEntry(
@@ -507,7 +514,9 @@ def _lipschitz_entry(
     )
 
 
-def _truncated_law(noise: TruncatedLaplace | TruncatedGaussian, shortest_scale: float) -> CellLaw:
+def _truncated_distributions(
+    noise: TruncatedLaplace | TruncatedGaussian, shortest_scale: float
+) -> CellDistributions:
     """The distributions of outputs for inputs at the two ends of the interval."""
     # Wide noise is smooth, but delta's kink still needs short panels.
     panels = Panels.between(
@@ -516,7 +525,9 @@ def _truncated_law(noise: TruncatedLaplace | TruncatedGaussian, shortest_scale: 
         reach=0.0,
         panels_per_scale=_PANELS_PER_SCALE,
     )
-    return panel_law(panels, partial(noise.density, noise.low), partial(noise.density, noise.high))
+    return panel_distributions(
+        panels, partial(noise.density, noise.low), partial(noise.density, noise.high)
+    )
 
 
 def _check_inside(dataset: Any, low: float, high: float) -> float:

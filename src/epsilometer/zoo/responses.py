@@ -14,8 +14,14 @@ from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    PairDistributions,
+    ProductDistributions,
+    discrete_distributions,
+    quadrature_distributions,
+)
 from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, ProductLaw, discrete_law, quadrature_law
 from epsilometer.zoo.local import check_category
 
 # More people than this have more shuffled answers than a float can distinguish.
@@ -64,7 +70,9 @@ def randomized_responses(epsilon: float = 1.0, users: int = 10) -> ZooEntry:
         draw=partial(respond_bits, lie=lie),
         claim=PureDP(epsilon),
         worst_pair=_one_bit(users),
-        law=partial(discrete_law, np.array([1 - lie, lie]), np.array([lie, 1 - lie])),
+        make_distributions=partial(
+            discrete_distributions, np.array([1 - lie, lie]), np.array([lie, 1 - lie])
+        ),
         parameters={"epsilon": epsilon, "users": users},
     )
 
@@ -90,7 +98,7 @@ def shuffled_responses(epsilon: float = 1.0, users: int = 10, output: str = "vec
         draw=partial(draw, lie=_lie_probability(epsilon)),
         claim=PureDP(epsilon),
         worst_pair=_one_bit(users),
-        law=partial(_count_law, epsilon, users),
+        make_distributions=partial(_count_distributions, epsilon, users),
         parameters={"epsilon": epsilon, "users": users, "output": output},
     )
 
@@ -104,7 +112,7 @@ def _one_bit(users: int) -> Pair:
     return Pair([1] + [0] * (users - 1), [0] * users)
 
 
-def _count_law(epsilon: float, users: int) -> CellLaw:
+def _count_distributions(epsilon: float, users: int) -> CellDistributions:
     """The distributions of the number of ones.
 
     The others' answers are binomial, and the answer of the one person is added.
@@ -113,7 +121,9 @@ def _count_law(epsilon: float, users: int) -> CellLaw:
     others = _binomial(users - 1, lie)
     if_zero = np.append(others, 0.0)
     if_one = np.append(0.0, others)
-    return discrete_law(lie * if_zero + (1 - lie) * if_one, (1 - lie) * if_zero + lie * if_one)
+    return discrete_distributions(
+        lie * if_zero + (1 - lie) * if_one, (1 - lie) * if_zero + lie * if_one
+    )
 
 
 def _binomial(n: int, probability: float) -> Floats:
@@ -253,7 +263,7 @@ def _rappor_entry(
         draw=draw,
         claim=PureDP(epsilon),
         worst_pair=_disjoint_pair(bits, hashes),
-        law=partial(_rappor_law, draw),
+        make_distributions=partial(_rappor_distributions, draw),
         parameters=parameters,
     )
 
@@ -275,28 +285,28 @@ def _disjoint_pair(bits: int, hashes: int) -> Pair:
     )
 
 
-def _rappor_law(reporting: Rappor) -> PairLaw:
+def _rappor_distributions(reporting: Rappor) -> PairDistributions:
     """The distributions of the places that one of the two values sets; the others reveal nothing.
 
     The left value alone sets as many places as the right one.
     """
     set_bit = _number_of_ones(reporting, is_set=True)
     unset_bit = _number_of_ones(reporting, is_set=False)
-    set_by_left = discrete_law(set_bit, unset_bit)
-    set_by_right = discrete_law(unset_bit, set_bit)
+    set_by_left = discrete_distributions(set_bit, unset_bit)
+    set_by_right = discrete_distributions(unset_bit, set_bit)
     one_of_each = _both([set_by_left, set_by_right])
     if len(one_of_each.left) ** reporting.hashes > _MAX_CELLS:
-        return ProductLaw(one_of_each, reporting.hashes)
+        return ProductDistributions(one_of_each, reporting.hashes)
     return _both([one_of_each] * reporting.hashes)
 
 
-def _both(laws: Sequence[CellLaw]) -> CellLaw:
+def _both(components: Sequence[CellDistributions]) -> CellDistributions:
     """The distributions of independent outputs together."""
-    combined = laws[0]
-    for law in laws[1:]:
-        combined = quadrature_law(
-            np.outer(combined.left, law.left).ravel(),
-            np.outer(combined.right, law.right).ravel(),
+    combined = components[0]
+    for component in components[1:]:
+        combined = quadrature_distributions(
+            np.outer(combined.left, component.left).ravel(),
+            np.outer(combined.right, component.right).ravel(),
             merged_ratio=_MERGED_RATIO,
         )
     return combined
@@ -315,7 +325,7 @@ def _number_of_ones(reporting: Rappor, *, is_set: bool) -> Floats:
 
 # --- local hashing
 
-# Seeds of the public hash functions; few enough that the law can count them all.
+# Seeds of the public hash functions; few enough to enumerate all of them.
 _N_SEEDS = 1 << 16
 # Odd 64-bit factors and shifts of a common mixing function (splitmix64).
 _MIXING_FACTORS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -341,6 +351,7 @@ def report_hash(
     dataset: Any,
     n: int,
     rng: np.random.Generator,
+    *,
     categories: int,
     buckets: int,
     truthful: float,
@@ -414,20 +425,22 @@ def _hashing_entry(
         draw=partial(report_hash, categories=categories, buckets=buckets, truthful=truthful),
         claim=PureDP(epsilon),
         worst_pair=Pair(0, 1),
-        law=partial(_hashing_law, epsilon, buckets, truthful),
+        make_distributions=partial(_hashing_distributions, epsilon, buckets, truthful),
         parameters={"epsilon": epsilon, "categories": categories},
         features=partial(supported, buckets=buckets),
     )
 
 
-def _hashing_law(epsilon: float, buckets: int, truthful: float) -> CellLaw:
+def _hashing_distributions(epsilon: float, buckets: int, truthful: float) -> CellDistributions:
     """The distributions of reports that support both categories, the left one, the right, none."""
     seeds = np.arange(_N_SEEDS, dtype=np.uint64)
     same_bucket = public_hash(seeds, 0, buckets) == public_hash(seeds, 1, buckets)
     collision = float(np.mean(same_bucket))
     lie = truthful * math.exp(-epsilon)
     both = collision * truthful
-    own = (1 - collision) * truthful
-    other = (1 - collision) * lie
-    none = 1 - both - own - other
-    return discrete_law(np.array([both, own, other, none]), np.array([both, other, own, none]))
+    only_own = (1 - collision) * truthful
+    only_other = (1 - collision) * lie
+    none = 1 - both - only_own - only_other
+    return discrete_distributions(
+        np.array([both, only_own, only_other, none]), np.array([both, only_other, only_own, none])
+    )

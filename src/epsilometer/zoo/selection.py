@@ -13,9 +13,19 @@ from epsilometer.bisection import rejected_end
 from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_choice, check_positive
 from epsilometer.inputs import Pair
+from epsilometer.zoo.distributions.exact import (
+    HALVINGS,
+    CellDistributions,
+    density_distributions,
+    discrete_distributions,
+)
+from epsilometer.zoo.distributions.numerics import (
+    REACH_IN_SCALES,
+    Panels,
+    laplace_below,
+    laplace_density,
+)
 from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
-from epsilometer.zoo.laws.exact import HALVINGS, CellLaw, density_law, discrete_law
-from epsilometer.zoo.laws.numerics import REACH_IN_SCALES, Panels, laplace_below, laplace_density
 
 # --- the exponential mechanism on the half-line
 
@@ -65,7 +75,7 @@ def exponential(epsilon: float = 1.0) -> ZooEntry:
         draw=partial(near_on_half_line, rate=rate),
         claim=PureDP(epsilon),
         worst_pair=Pair(1.0, 2.0),
-        law=partial(density_law, left, right, (0.0, 1.0, 2.0), 1 / rate),
+        make_distributions=partial(density_distributions, left, right, (0.0, 1.0, 2.0), 1 / rate),
         parameters={"epsilon": epsilon},
     )
 
@@ -120,7 +130,7 @@ class NoisyMax:
         for winner, density in enumerate(densities):
             for other, probability in enumerate(below):
                 if other != winner:
-                    density *= probability
+                    np.multiply(density, probability, out=density)
         return densities
 
 
@@ -159,11 +169,11 @@ def report_noisy_max(
     mechanism = NoisyMax(noise=noise, output=output, scale=2 / epsilon)
     if output == "index":
         pair = Pair([1.0] * queries, [0.0] + [2.0] * (queries - 1))
-        law = partial(index_law, mechanism, pair)
+        make_distributions = partial(index_distributions, mechanism, pair)
         keeps_claim = True
     else:
         pair = _all_shifted(queries)
-        law = partial(value_law, mechanism, queries)
+        make_distributions = partial(value_distributions, mechanism, queries)
         keeps_claim = noise == "laplace" and queries == 2
     return entry(
         "report_noisy_max",
@@ -171,7 +181,7 @@ def report_noisy_max(
         draw=mechanism,
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=law,
+        make_distributions=make_distributions,
         parameters={"epsilon": epsilon, "output": output, "noise": noise, "queries": queries},
         keeps_claim=keeps_claim,
     )
@@ -195,7 +205,7 @@ def noisy_max_value(epsilon: float = 1.0, queries: int = 3) -> ZooEntry:
         draw=mechanism,
         claim=PureDP(epsilon),
         worst_pair=_all_shifted(queries),
-        law=partial(value_law, mechanism, queries),
+        make_distributions=partial(value_distributions, mechanism, queries),
         parameters={"epsilon": epsilon, "queries": queries},
     )
 
@@ -204,7 +214,7 @@ def _all_shifted(queries: int) -> Pair:
     return Pair([0.0] * queries, [1.0] * queries)
 
 
-def index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
+def index_distributions(mechanism: NoisyMax, pair: Pair) -> CellDistributions:
     """The distributions of the position of the greatest."""
     panels = Panels.between(
         {*pair.left, *pair.right},
@@ -216,16 +226,16 @@ def index_law(mechanism: NoisyMax, pair: Pair) -> CellLaw:
         densities = mechanism.winning_densities(panels.nodes, queries)
         return np.array([(density * panels.weights).sum() for density in densities])
 
-    return discrete_law(probabilities(pair.left), probabilities(pair.right))
+    return discrete_distributions(probabilities(pair.left), probabilities(pair.right))
 
 
-def value_law(mechanism: NoisyMax, queries: int) -> CellLaw:
+def value_distributions(mechanism: NoisyMax, queries: int) -> CellDistributions:
     """The distributions of the greatest value when all queries rise from 0 to 1."""
 
     def density(nodes: Floats, centre: float) -> Floats:
         return sum(mechanism.winning_densities(nodes, [centre] * queries), np.zeros_like(nodes))
 
-    return density_law(
+    return density_distributions(
         left=partial(density, centre=0.0),
         right=partial(density, centre=1.0),
         breakpoints=(0.0, 1.0),
@@ -280,12 +290,12 @@ def joint_median(epsilon: float = 1.0, width: float = 0.05) -> ZooEntry:
         draw=partial(exponential_median, epsilon=epsilon),
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=partial(_median_law, pair, epsilon),
+        make_distributions=partial(_median_distributions, pair, epsilon),
         parameters={"epsilon": epsilon, "width": width},
     )
 
 
-def _median_law(pair: Pair, epsilon: float) -> CellLaw:
+def _median_distributions(pair: Pair, epsilon: float) -> CellDistributions:
     """The distributions over the intervals between the right dataset's values.
 
     Both densities are constant there, since the left dataset's values are among them.
@@ -293,7 +303,7 @@ def _median_law(pair: Pair, epsilon: float) -> CellLaw:
     edges, right = _median_intervals(pair.right, epsilon)
     left_edges, left = _median_intervals(pair.left, epsilon)
     left_below_edges = np.interp(edges, left_edges, np.append(0.0, np.cumsum(left)))
-    return discrete_law(np.diff(left_below_edges), right)
+    return discrete_distributions(np.diff(left_below_edges), right)
 
 
 # --- votes
@@ -348,6 +358,6 @@ def noisy_max(epsilon: float = 1.0, elements: int = 5, votes: int = 4) -> ZooEnt
         draw=partial(most_popular, epsilon=epsilon, elements=elements),
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=partial(discrete_law, left, right),
+        make_distributions=partial(discrete_distributions, left, right),
         parameters={"epsilon": epsilon, "elements": elements, "votes": votes},
     )

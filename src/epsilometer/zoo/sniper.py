@@ -19,12 +19,23 @@ from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_choice
 from epsilometer.inputs import Pair
 from epsilometer.zoo.additive import add_geometric, add_laplace, add_laplace_to_each
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    PairDistributions,
+    discrete_distributions,
+    independent_distributions,
+    laplace_distributions,
+)
+from epsilometer.zoo.distributions.sparse_vector import (
+    Scheme,
+    answer_probabilities,
+    answers_distributions,
+    compared_value_distributions,
+    two_compared_values_distributions,
+)
 from epsilometer.zoo.entry import ZooEntry, entry
-from epsilometer.zoo.laws import sparse_vector as laws
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw, discrete_law, independent_law, laplace_law
-from epsilometer.zoo.laws.sparse_vector import Scheme
 from epsilometer.zoo.responses import Rappor
-from epsilometer.zoo.selection import NoisyMax, index_law, value_law
+from epsilometer.zoo.selection import NoisyMax, index_distributions, value_distributions
 from epsilometer.zoo.sparse_vector import answer_all, answer_until
 
 # What all of them claim, unless they say otherwise.
@@ -61,7 +72,7 @@ class _Published:
         draw: returns outputs.
         left: a dataset.
         right: its neighbour.
-        law: makes the exact output distributions on the pair.
+        make_distributions: makes the exact output distributions on the pair.
         keeps_claim: whether the claim is true.
         claimed: the epsilon that is claimed.
     """
@@ -69,7 +80,7 @@ class _Published:
     draw: Draw
     left: Any
     right: Any
-    law: Callable[[], PairLaw]
+    make_distributions: Callable[[], PairDistributions]
     keeps_claim: bool
     claimed: float = _EPSILON
 
@@ -82,7 +93,7 @@ def _laplace_mechanism() -> _Published:
         draw=partial(add_laplace, scale=1 / _EPSILON),
         left=0.0,
         right=1.0,
-        law=partial(laplace_law, _EPSILON),
+        make_distributions=partial(laplace_distributions, _EPSILON),
         keeps_claim=True,
     )
 
@@ -99,7 +110,7 @@ def _noisy_histogram(scale: float, shift: float, keeps_claim: bool) -> _Publishe
         draw=partial(add_laplace_to_each, scale=scale),
         left=[0, 1, 1, 1, 1],
         right=[1, 1, 1, 1, 1],
-        law=partial(laplace_law, shift),
+        make_distributions=partial(laplace_distributions, shift),
         keeps_claim=keeps_claim,
     )
 
@@ -111,7 +122,9 @@ def _laplace_parallel() -> _Published:
         draw=partial(repeated, draw=partial(add_laplace, scale=200.0), copies=copies),
         left=1.0,
         right=0.0,
-        law=partial(independent_law, [laplace_law(0.005)] * copies),
+        make_distributions=partial(
+            independent_distributions, [laplace_distributions(0.005)] * copies
+        ),
         keeps_claim=True,
     )
 
@@ -123,7 +136,9 @@ def _prefix_sum() -> _Published:
         draw=partial(prefix_sums, draw=partial(add_laplace_to_each, scale=1 / _EPSILON)),
         left=[1.0] * size,
         right=[0.0] * size,
-        law=partial(independent_law, [laplace_law(_EPSILON)] * size),
+        make_distributions=partial(
+            independent_distributions, [laplace_distributions(_EPSILON)] * size
+        ),
         keeps_claim=False,
     )
 
@@ -141,7 +156,7 @@ def _truncated_geometric() -> _Published:
         draw=partial(clipped, draw=partial(add_geometric, ratio=ratio), most=5),
         left=2,
         right=1,
-        law=partial(discrete_law, left, right),
+        make_distributions=partial(discrete_distributions, left, right),
         keeps_claim=True,
         claimed=-math.log(ratio),
     )
@@ -157,7 +172,7 @@ def _noisy_max_index(noise: str) -> _Published:
         draw=draw,
         left=pair.left,
         right=pair.right,
-        law=partial(index_law, draw, pair),
+        make_distributions=partial(index_distributions, draw, pair),
         keeps_claim=True,
     )
 
@@ -168,7 +183,7 @@ def _noisy_max_value(noise: str) -> _Published:
         draw=draw,
         left=[1.0] * 5,
         right=[2.0] * 5,
-        law=partial(value_law, draw, 5),
+        make_distributions=partial(value_distributions, draw, 5),
         keeps_claim=False,
     )
 
@@ -192,7 +207,7 @@ def _sparse_vector(
         draw=partial(answer, scheme=scheme),
         left=left,
         right=right,
-        law=partial(laws.answers_law, scheme, left, right),
+        make_distributions=partial(answers_distributions, scheme, left, right),
         keeps_claim=keeps_claim,
     )
 
@@ -215,7 +230,7 @@ def _svt3() -> _Published:
         draw=partial(_release_values, scheme=scheme),
         left=left,
         right=right,
-        law=partial(laws.compared_value_law, scheme, left, right),
+        make_distributions=partial(compared_value_distributions, scheme, left, right),
         keeps_claim=False,
     )
 
@@ -246,17 +261,17 @@ def _svt34_parallel() -> _Published:
         draw=partial(parallel, parts=parts),
         left=left,
         right=right,
-        law=partial(_svt34_law, values, answers, left, right),
+        make_distributions=partial(_svt34_distributions, values, answers, left, right),
         keeps_claim=False,
     )
 
 
-def _svt34_law(
+def _svt34_distributions(
     values: Scheme, answers: Scheme, left: Sequence[float], right: Sequence[float]
-) -> CellLaw:
-    law_of_values = laws.two_compared_values_law(values, left, right)
-    law_of_answers = laws.answers_law(answers, left, right)
-    return independent_law([law_of_values, law_of_answers])
+) -> CellDistributions:
+    released_values = two_compared_values_distributions(values, left, right)
+    released_answers = answers_distributions(answers, left, right)
+    return independent_distributions([released_values, released_answers])
 
 
 def _numerical_svt() -> _Published:
@@ -269,30 +284,33 @@ def _numerical_svt() -> _Published:
         draw=draw,
         left=left,
         right=right,
-        law=partial(_numerical_svt_law, scheme, fresh_scale, left, right),
+        make_distributions=partial(_numerical_svt_distributions, scheme, fresh_scale, left, right),
         keeps_claim=True,
     )
 
 
-def _numerical_svt_law(
+def _numerical_svt_distributions(
     scheme: Scheme, fresh_scale: float, left: Sequence[float], right: Sequence[float]
-) -> CellLaw:
+) -> CellDistributions:
     """The distributions of the answers and of the released numbers.
 
     Every answer above comes with a number whose centres lie 1/fresh_scale scales apart,
     independently.
     """
-    left_answers = laws.answer_probabilities(scheme, left)
-    right_answers = laws.answer_probabilities(scheme, right)
+    left_answers = answer_probabilities(scheme, left)
+    right_answers = answer_probabilities(scheme, right)
     # By the number of answers above, which is at most the cutoff, 2.
-    law_of_numbers = [independent_law([laplace_law(1 / fresh_scale)] * count) for count in range(3)]
+    numbers_by_count = [
+        independent_distributions([laplace_distributions(1 / fresh_scale)] * count)
+        for count in range(3)
+    ]
     left_cells = []
     right_cells = []
     for answers, left_probability in left_answers.items():
-        numbers = law_of_numbers[sum(answers)]
+        numbers = numbers_by_count[sum(answers)]
         left_cells.append(left_probability * numbers.left)
         right_cells.append(right_answers[answers] * numbers.right)
-    return discrete_law(np.concatenate(left_cells), np.concatenate(right_cells))
+    return discrete_distributions(np.concatenate(left_cells), np.concatenate(right_cells))
 
 
 # --- RAPPOR
@@ -311,12 +329,14 @@ def _rappor(permanent_kept: float, report_kept: float) -> _Published:
         reports=1,
     )
     kept = permanent_kept * report_kept + (1 - permanent_kept) * (1 - report_kept)
-    law_of_bit = discrete_law(np.array([kept, 1 - kept]), np.array([1 - kept, kept]))
+    bit_distributions = discrete_distributions(
+        np.array([kept, 1 - kept]), np.array([1 - kept, kept])
+    )
     return _Published(
         draw=draw,
         left=3,
         right=7,
-        law=partial(independent_law, [law_of_bit] * 6),
+        make_distributions=partial(independent_distributions, [bit_distributions] * 6),
         keeps_claim=True,
         claimed=8 * math.log(kept / (1 - kept)),
     )
@@ -363,7 +383,7 @@ def sniper(mechanism: str = "PrefixSum") -> ZooEntry:
         draw=published.draw,
         claim=PureDP(published.claimed),
         worst_pair=Pair(published.left, published.right),
-        law=published.law,
+        make_distributions=published.make_distributions,
         parameters={"mechanism": mechanism},
         keeps_claim=published.keeps_claim,
     )

@@ -15,17 +15,23 @@ from epsilometer.arrays import Array, Booleans, Floats, Integers
 from epsilometer.claims import ApproxDP, PureDP
 from epsilometer.claims.base import check_number
 from epsilometer.inputs import Pair
+from epsilometer.zoo.distributions.exact import CellDistributions, PairDistributions
+from epsilometer.zoo.distributions.numerics import laplace_below
+from epsilometer.zoo.distributions.sparse_vector import (
+    ComparedValuesDistributions,
+    Scheme,
+    answers_distributions,
+    compared_value_distributions,
+    first_above_distributions,
+)
 from epsilometer.zoo.entry import ZooEntry, check_count, check_delta, check_epsilon, entry
-from epsilometer.zoo.laws import sparse_vector as laws
-from epsilometer.zoo.laws.exact import CellLaw, PairLaw
-from epsilometer.zoo.laws.numerics import laplace_below
 
 QUERIES = 10
 
 # --- drawing answers
 
 
-def answer_all(dataset: Any, n: int, rng: Generator, scheme: laws.Scheme) -> Booleans:
+def answer_all(dataset: Any, n: int, rng: Generator, scheme: Scheme) -> Booleans:
     """Answers every query; bool outputs of shape (n, d), True for "above"."""
     noisy_threshold = _noisy_threshold(scheme, n, rng)
     answers = np.empty((n, len(dataset)), dtype=np.bool_)
@@ -35,7 +41,7 @@ def answer_all(dataset: Any, n: int, rng: Generator, scheme: laws.Scheme) -> Boo
 
 
 def first_above(
-    dataset: Any, n: int, rng: Generator, scheme: laws.Scheme, fresh_scale: float | None = None
+    dataset: Any, n: int, rng: Generator, scheme: Scheme, fresh_scale: float | None = None
 ) -> Integers | dict[str, Array]:
     """Stops at the first "above"; outputs are how many answers were "below" before it.
 
@@ -70,7 +76,8 @@ def answer_until(
     dataset: Any,
     n: int,
     rng: Generator,
-    scheme: laws.Scheme,
+    *,
+    scheme: Scheme,
     fresh_scale: float | None = None,
     below: float = -np.inf,
     stopped: float = np.nan,
@@ -109,11 +116,11 @@ def answer_until(
     return answers
 
 
-def _noisy_threshold(scheme: laws.Scheme, n: int, rng: Generator) -> Floats:
+def _noisy_threshold(scheme: Scheme, n: int, rng: Generator) -> Floats:
     return rng.laplace(scheme.threshold, scheme.threshold_scale, n)
 
 
-def _noisy_query(scheme: laws.Scheme, query: float, n: int, rng: Generator) -> Floats:
+def _noisy_query(scheme: Scheme, query: float, n: int, rng: Generator) -> Floats:
     if scheme.query_scale == 0:
         return np.full(n, float(query))
     return rng.laplace(float(query), scheme.query_scale, n)
@@ -133,7 +140,7 @@ def svt1(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon = check_epsilon(epsilon)
     cutoff = _check_cutoff(cutoff)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=2 / epsilon,
         query_scale=4 * cutoff / epsilon,
         cutoff=cutoff,
@@ -153,7 +160,7 @@ def svt2(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     """
     epsilon = check_epsilon(epsilon)
     cutoff = _check_cutoff(cutoff)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=2 * cutoff / epsilon,
         query_scale=4 * cutoff / epsilon,
         cutoff=cutoff,
@@ -181,7 +188,7 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     epsilon = check_epsilon(epsilon)
     cutoff = _check_cutoff(cutoff)
     threshold = _check_threshold(threshold)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=2 / epsilon,
         query_scale=2 * cutoff / epsilon,
         cutoff=cutoff,
@@ -189,20 +196,20 @@ def svt3(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     )
     pair = _only_last_above(threshold)
     draw: Callable[..., Any]
-    law: Callable[[], PairLaw]
+    make_distributions: Callable[[], PairDistributions]
     if cutoff == 1:
         draw = partial(first_above, scheme=scheme, fresh_scale=0.0)
-        law = partial(laws.compared_value_law, scheme, pair.left, pair.right)
+        make_distributions = partial(compared_value_distributions, scheme, pair.left, pair.right)
     else:
         draw = partial(answer_until, scheme=scheme, fresh_scale=0.0)
-        law = partial(laws.ComparedValuesLaw.on, scheme, pair.left, pair.right)
+        make_distributions = partial(ComparedValuesDistributions.on, scheme, pair.left, pair.right)
     return entry(
         "svt3",
         summary="sparse vector that releases the compared noisy value",
         draw=draw,
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=law,
+        make_distributions=make_distributions,
         parameters={"epsilon": epsilon, "cutoff": cutoff, "threshold": threshold},
         keeps_claim=2 * cutoff >= QUERIES,
     )
@@ -218,7 +225,7 @@ def svt4(epsilon: float = 1.0, cutoff: int = 1, threshold: float = 1.0) -> ZooEn
     Reference: Lyu, Su, Li, Algorithm 4 (Lee and Clifton, 2014).
     """
     epsilon = check_epsilon(epsilon)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=4 / epsilon,
         query_scale=4 / (3 * epsilon),
         cutoff=_check_cutoff(cutoff),
@@ -238,7 +245,7 @@ def svt5(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     Reference: Lyu, Su, Li, Algorithm 5 (Stoddard, Chen, Machanavajjhala, 2014).
     """
     epsilon = check_epsilon(epsilon)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=2 / epsilon,
         query_scale=0.0,
         cutoff=_check_cutoff(cutoff),
@@ -257,7 +264,7 @@ def svt6(epsilon: float = 1.0, cutoff: int = QUERIES, threshold: float = 1.0) ->
     Reference: Lyu, Su, Li, Algorithm 6 (Chen, Xiao, Zhang, Xu, 2015).
     """
     epsilon = check_epsilon(epsilon)
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=2 / epsilon,
         query_scale=2 / epsilon,
         cutoff=_check_cutoff(cutoff),
@@ -280,7 +287,7 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
     epsilon = check_epsilon(epsilon)
     threshold = _check_threshold(threshold)
     fresh_scale = 3 / epsilon
-    scheme = laws.Scheme(
+    scheme = Scheme(
         threshold_scale=3 / epsilon, query_scale=6 / epsilon, cutoff=1, threshold=threshold
     )
     pair = _only_last_above(threshold)
@@ -290,7 +297,9 @@ def numerical_svt(epsilon: float = 1.0, threshold: float = 1.0) -> ZooEntry:
         draw=partial(first_above, scheme=scheme, fresh_scale=fresh_scale),
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=partial(laws.first_above_law, scheme, pair.left, pair.right, fresh_scale),
+        make_distributions=partial(
+            first_above_distributions, scheme, pair.left, pair.right, fresh_scale
+        ),
         parameters={"epsilon": epsilon, "threshold": threshold},
     )
 
@@ -318,7 +327,7 @@ def _half_above_half_below(threshold: float) -> Pair:
 
 
 def _version(
-    name: str, summary: str, epsilon: float, scheme: laws.Scheme, keeps_claim: bool
+    name: str, summary: str, epsilon: float, scheme: Scheme, keeps_claim: bool
 ) -> ZooEntry:
     """Returns version 1, 2 or 4.
 
@@ -340,7 +349,7 @@ def _version(
     )
 
 
-def _never_stopping(name: str, summary: str, epsilon: float, scheme: laws.Scheme) -> ZooEntry:
+def _never_stopping(name: str, summary: str, epsilon: float, scheme: Scheme) -> ZooEntry:
     """Returns version 5 or 6: with ten queries a cutoff of 10 never stops anything."""
     pair = _half_above_half_below(scheme.threshold)
     draw: Callable[..., Any]
@@ -372,7 +381,7 @@ def _answers_entry(
     *,
     summary: str,
     epsilon: float,
-    scheme: laws.Scheme,
+    scheme: Scheme,
     draw: Callable[..., Any],
     pair: Pair,
     keeps_claim: bool,
@@ -384,7 +393,7 @@ def _answers_entry(
         draw=partial(draw, scheme=scheme),
         claim=PureDP(epsilon),
         worst_pair=pair,
-        law=partial(laws.answers_law, scheme, pair.left, pair.right),
+        make_distributions=partial(answers_distributions, scheme, pair.left, pair.right),
         parameters={
             "epsilon": epsilon,
             "cutoff": scheme.cutoff,
@@ -448,19 +457,19 @@ def propose_test_release(
         draw=partial(release_if_stable, scale=scale, threshold=threshold),
         claim=ApproxDP(2 * epsilon, delta),
         worst_pair=Pair([0.0, float(distance)], [1.0, float(distance - 1)]),
-        law=partial(_release_law, scale, threshold, float(distance)),
+        make_distributions=partial(_release_distributions, scale, threshold, float(distance)),
         parameters={"epsilon": epsilon, "delta": delta, "distance": distance},
     )
 
 
-def _release_law(scale: float, threshold: float, distance: float) -> CellLaw:
+def _release_distributions(scale: float, threshold: float, distance: float) -> CellDistributions:
     """The distributions of "released", which comes with a noisy value, and "not released"."""
 
     def probabilities(margin: float) -> Floats:
         signed = np.array([margin, -margin])
         return laplace_below(signed, scale)
 
-    return CellLaw(
+    return CellDistributions(
         left=probabilities(distance - threshold),
         right=probabilities(distance - 1 - threshold),
         shifts=np.array([1 / scale, 0.0]),

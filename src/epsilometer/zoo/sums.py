@@ -11,15 +11,15 @@ from epsilometer.arrays import Floats
 from epsilometer.claims import GaussianDP, PureDP, RenyiDP, check_order
 from epsilometer.claims.base import check_positive
 from epsilometer.inputs import Pair
-from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
-from epsilometer.zoo.laws.exact import (
-    CellLaw,
-    GaussianLaw,
-    SubsampledGaussianLaw,
-    density_law,
-    laplace_law,
+from epsilometer.zoo.distributions.exact import (
+    CellDistributions,
+    GaussianDistributions,
+    SubsampledGaussianDistributions,
+    density_distributions,
+    laplace_distributions,
 )
-from epsilometer.zoo.laws.numerics import laplace_density
+from epsilometer.zoo.distributions.numerics import laplace_density
+from epsilometer.zoo.entry import ZooEntry, check_count, check_epsilon, entry
 
 # Who is included is drawn for about this many people and outputs at a time, which fits the cache.
 _NUMBERS_AT_A_TIME = 1 << 17
@@ -28,7 +28,7 @@ _MAX_STEPS = 10_000
 
 
 def noisy_sum(
-    dataset: Any, n: int, rng: Generator, noise: str, scale: float, rate: float = 1.0
+    dataset: Any, n: int, rng: Generator, *, noise: str, scale: float, rate: float = 1.0
 ) -> Floats:
     """Draws the sum of a dataset plus noise; outputs of shape (n,).
 
@@ -85,7 +85,7 @@ def laplace_sum(epsilon: float = 1.0, size: int = 10) -> ZooEntry:
         draw=partial(noisy_sum, noise="laplace", scale=1 / epsilon),
         claim=PureDP(epsilon),
         worst_pair=one_person(size),
-        law=partial(laplace_law, epsilon),
+        make_distributions=partial(laplace_distributions, epsilon),
         parameters={"epsilon": epsilon, "size": size},
     )
 
@@ -103,7 +103,7 @@ def gaussian_sum(sigma: float = 1.0, size: int = 10) -> ZooEntry:
         draw=partial(noisy_sum, noise="gaussian", scale=sigma),
         claim=GaussianDP(1 / sigma),
         worst_pair=one_person(size),
-        law=partial(GaussianLaw, 1 / sigma),
+        make_distributions=partial(GaussianDistributions, 1 / sigma),
         parameters={"sigma": sigma, "size": size},
     )
 
@@ -126,19 +126,19 @@ def subsampled_laplace(epsilon: float = 1.0, rate: float = 0.5, size: int = 10) 
         draw=partial(noisy_sum, noise="laplace", scale=1 / epsilon, rate=rate),
         claim=PureDP(amplified_epsilon),
         worst_pair=one_person(size),
-        law=partial(_subsampled_laplace_law, 1 / epsilon, rate),
+        make_distributions=partial(_subsampled_laplace_distributions, 1 / epsilon, rate),
         parameters={"epsilon": epsilon, "rate": rate, "size": size},
     )
 
 
-def _subsampled_laplace_law(scale: float, rate: float) -> CellLaw:
+def _subsampled_laplace_distributions(scale: float, rate: float) -> CellDistributions:
     def left(x: Floats) -> Floats:
         return (1 - rate) * laplace_density(x, scale) + rate * laplace_density(x - 1.0, scale)
 
     def right(x: Floats) -> Floats:
         return laplace_density(x, scale)
 
-    return density_law(left, right, breakpoints=(0.0, 1.0), scale=scale)
+    return density_distributions(left, right, breakpoints=(0.0, 1.0), scale=scale)
 
 
 def subsampled_gaussian(
@@ -155,14 +155,14 @@ def subsampled_gaussian(
     size = _check_size(size)
     rate = check_positive("rate", rate, 1.0)
     order = check_order(order)
-    law = partial(SubsampledGaussianLaw, sigma, rate)
+    make_distributions = partial(SubsampledGaussianDistributions, sigma, rate)
     return entry(
         "subsampled_gaussian",
         summary="a sum over a random part of the people plus Gaussian noise",
         draw=partial(noisy_sum, noise="gaussian", scale=sigma, rate=rate),
-        claim=RenyiDP(order, law().renyi(order)),
+        claim=RenyiDP(order, make_distributions().renyi(order)),
         worst_pair=one_person(size),
-        law=law,
+        make_distributions=make_distributions,
         parameters={"sigma": sigma, "rate": rate, "size": size, "order": order},
     )
 
@@ -199,14 +199,14 @@ def dp_mean(epsilon: float = 1.0, scale_error: float = 0.5, size: int = 10) -> Z
         draw=partial(noisy_mean, noise_times_size=scale_error / epsilon),
         claim=PureDP(epsilon),
         worst_pair=Pair([0.0] * size, [1.0] + [0.0] * (size - 1)),
-        law=partial(laplace_law, epsilon / scale_error),
+        make_distributions=partial(laplace_distributions, epsilon / scale_error),
         parameters={"epsilon": epsilon, "scale_error": scale_error, "size": size},
         keeps_claim=scale_error >= 1,
     )
 
 
 def noisy_descent(
-    dataset: Any, n: int, rng: Generator, step: float, noise: float, steps: int
+    dataset: Any, n: int, rng: Generator, *, step: float, noise: float, steps: int
 ) -> Floats:
     """Takes Langevin steps on the mean of (θ − x)²/2, from 0; outputs are the last θ, shape (n,).
 
@@ -251,13 +251,13 @@ def noisy_gradient_descent(
         draw=partial(noisy_descent, step=step, noise=noise, steps=steps),
         claim=GaussianDP(mu),
         worst_pair=one_person(size),
-        law=partial(GaussianLaw, mu),
+        make_distributions=partial(GaussianDistributions, mu),
         parameters={"step": step, "noise": noise, "steps": steps, "size": size},
     )
 
 
 def clipped_descent(
-    dataset: Any, n: int, rng: Generator, sigma: float, steps: int, step: float = 0.1
+    dataset: Any, n: int, rng: Generator, *, sigma: float, steps: int, step: float = 0.1
 ) -> Floats:
     """Takes gradient steps on a linear loss with clipped gradients and Gaussian noise.
 
@@ -302,7 +302,7 @@ def scaled_gd(
         draw=partial(clipped_descent, sigma=scale * sigma, steps=steps),
         claim=RenyiDP(order, order * steps / (2 * sigma**2)),
         worst_pair=one_person(size),
-        law=partial(GaussianLaw, math.sqrt(steps) / (scale * sigma)),
+        make_distributions=partial(GaussianDistributions, math.sqrt(steps) / (scale * sigma)),
         parameters={
             "scale": scale,
             "sigma": sigma,

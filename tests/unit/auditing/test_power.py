@@ -37,7 +37,7 @@ def audit(mechanism=LAPLACE, claim=PURE, samples=1000, seed=3, **options):
 def test_the_same_seed_tells_the_same():
     first, second = audit(samples=500), audit(samples=500, jobs=2)
     assert first.verdict is em.Verdict.NOT_REFUTED
-    assert 1.1 < first.detectable < 2.5
+    assert 1.1 < first.detectable < 5.0  # the largest over several kinds of leaks
     assert first.detectable == second.detectable
     assert em.AuditResult.from_json(first.to_json()).detectable == first.detectable
 
@@ -59,7 +59,7 @@ def test_an_audit_does_not_rehearse_before_it_is_asked(representation, monkeypat
 def test_more_draws_tell_less():
     values = [audit(samples=n).detectable for n in (500, 100_000)]
     assert values == sorted(values, reverse=True)
-    assert 1.0 < values[-1] < 1.1
+    assert 1.0 < values[-1] < 1.2
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_run_that_could_hardly_have_refuted_anything():
     result = audit(samples=20, claim=em.PureDP(5.0))
     assert result.verdict is em.Verdict.NOT_REFUTED
     assert result.detectable == math.inf
-    assert "too few draws" in " ".join(str(result).split())
+    assert "could not have been: even an event" in " ".join(str(result).split())
     assert em.AuditResult.from_json(result.to_json()).detectable == math.inf
 
 

@@ -109,3 +109,9 @@ def test_picture(gaussian, tmp_path):
 def test_other_results_hold_no_band():
     with pytest.raises(em.InputError, match="holds no band"):
         profile_of(em.measure(em.zoo.laplace(), None, em.PureDP, samples=1000, seed=0))
+
+
+def test_a_profile_has_no_truth_value():
+    found = em.profile(em.zoo.laplace(epsilon=1.0), samples=500, seed=0)
+    with pytest.raises(TypeError, match=r"profile\.mu"):
+        bool(found)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.audit_run import AuditRun
 from epsilometer.auditing.config import AuditConfig
 from epsilometer.auditing.judge import Question
-from epsilometer.auditing.loops import AuditRun
 from epsilometer.auditing.search import SearchRun
 from epsilometer.auditing.settings import open_settings
 from epsilometer.auditing.trials import Trial, as_score, stored_pair
@@ -113,12 +113,13 @@ def test_without_a_refutation_the_best_pair_is_certified_with_everything():
     assert result.findings[0].confidence == pytest.approx(0.95)
 
 
+@pytest.mark.paper("C3", "corrected")
 def test_certificates_pay_shares_that_sum_to_the_whole():
     claim = em.PureDP(Coin(0.5, 0.25).truth(em.PureDP(0.0)))
     finder = em.finders.Random(COINS, trials=60, samples=100)
     result = em.audit(em.from_batch(toss), finder, claim, samples=200, seed=3, confidence=0.8)
     paid = paid_in(result)
-    assert len(paid) > 3
+    assert len(paid) >= 3
     assert not result.is_refuted
     assert paid[:-1] == [pytest.approx(0.2 * 6 / (math.pi * t) ** 2) for t in range(1, len(paid))]
     assert sum(paid) == pytest.approx(0.2)
@@ -202,7 +203,7 @@ def test_the_result_survives_json_and_can_be_replayed():
 
 
 def test_the_report_shows_the_search(tmp_path):
-    page = search(claim="eps=9").save_html(tmp_path / "page.html").read_text()
+    page = search().save_html(tmp_path / "page.html").read_text()
     assert "Search for inputs" in page
 
 

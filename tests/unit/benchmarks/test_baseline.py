@@ -120,6 +120,7 @@ def test_a_missed_target_is_named(tmp_path, monkeypatch, capsys):
 
 def test_the_committed_baseline_can_be_read():
     known = baseline.read(baseline.PATH)
-    assert {each.group for each in known} >= set(program.GROUPS)
+    # Families are compared with their table in experiments/notes, not with the baseline.
+    assert {each.group for each in known} >= set(program.GROUPS) - {"families"}
     assert all(each.value >= 0 for each in known)
     assert not [change for change in baseline.compare(known, known) if change.verdict != "same"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from benchmarks import __main__ as program
 from benchmarks.effort import Effort
+from benchmarks.families import family_of
 from benchmarks.kinds import KINDS, TUPLE, Kind
 from benchmarks.papers import histogram_runs, local_runs, renyi_runs
 from benchmarks.power import PowerRow, power_rows
@@ -14,7 +15,11 @@ from benchmarks.strength import measure_strength
 
 import epsilometer as em
 from epsilometer.bounds import Counts, epsilon_lower
-from epsilometer.zoo.laws.exact import GaussianLaw, SubsampledGaussianLaw, discrete_law
+from epsilometer.zoo.distributions.exact import (
+    GaussianDistributions,
+    SubsampledGaussianDistributions,
+    discrete_distributions,
+)
 from epsilometer_experiments.sniper.oracle import (
     best_event,
     best_events,
@@ -35,6 +40,9 @@ def test_every_group_measures_something(group, tiny, monkeypatch):
     )  # all of them take a while
     monkeypatch.setattr("benchmarks.strength.SNIPER_NAMES", ("NoisyHist1", "ReportNoisyMax1"))
     monkeypatch.setattr("benchmarks.strength.ZOO_NAMES", ("laplace",))
+    monkeypatch.setattr(
+        "benchmarks.families.running.all_families", lambda: (family_of("redrawn-count"),)
+    )
     found = program.GROUPS[group](tiny)
     assert found
     assert {each.group for each in found} == {group}
@@ -66,7 +74,7 @@ def test_tuples_vary_in_length():
 
 def test_the_events_of_laplace_noise_are_its_tails():
     """Left of a point x between the centres P = 1 − e^(−x)/2 and Q = e^(x − 1)/2, and the same for the other side."""
-    p, q = best_events(em.zoo.laplace(1.0).pair_law)
+    p, q = best_events(em.zoo.laplace(1.0).distributions)
     x = np.log(2 * q) + 1.0
     inside = (x > -1e-9) & (x <= 1.0)
     assert inside.sum() > 100
@@ -75,21 +83,21 @@ def test_the_events_of_laplace_noise_are_its_tails():
 
 def test_events_of_both_sides_are_tried():
     """Here an event of the right dataset has the greater ratio, and one of the left the greater excess."""
-    law = discrete_law(np.array([0.98, 0.02]), np.array([0.5, 0.5]))
+    law = discrete_distributions(np.array([0.98, 0.02]), np.array([0.5, 0.5]))
     assert best_event(law, 10_000) == pytest.approx((0.5, 0.02))
 
 
 def test_the_curve_has_the_same_events_as_the_cells():
     """The same law as an integral over the noise and as cells."""
-    cells, curve = em.zoo.laplace(1.0).pair_law, SubsampledGaussianLaw(1.0, 1.0)
+    cells, curve = em.zoo.laplace(1.0).distributions, SubsampledGaussianDistributions(1.0, 1.0)
     assert oracle_bound(curve, 10_000) == pytest.approx(
-        oracle_bound(GaussianLaw(1.0), 10_000), rel=1e-3
+        oracle_bound(GaussianDistributions(1.0), 10_000), rel=1e-3
     )
     assert best_event(cells, 10_000) == pytest.approx((0.5068, 0.1865), rel=0.01)
 
 
 def test_the_oracle_stays_below_the_truth_and_comes_near_it():
-    law = em.zoo.laplace(1.0).pair_law
+    law = em.zoo.laplace(1.0).distributions
     bounds = [oracle_bound(law, n) for n in (10_000, 1_000_000)]
     assert 0.9 < bounds[0] < bounds[1] < 1.0
     assert bounds[1] > 0.99
@@ -107,14 +115,14 @@ def test_the_mean_bound_of_an_event_is_that_of_its_counts(p, q, n):
 
 
 def test_an_infinite_loss_has_an_oracle_and_so_has_a_vector_of_numbers():
-    assert oracle_bound(em.zoo.svt5(0.7).pair_law, 100_000) > 8.0
+    assert oracle_bound(em.zoo.svt5(0.7).distributions, 100_000) > 8.0
     # At every level the vector's events weigh less than those of one number with all of the loss.
     vector, number = (
-        best_event(entry.pair_law, 10_000)
+        best_event(entry.distributions, 10_000)
         for entry in (em.zoo.laplace_vector(1.0), em.zoo.laplace(1.0))
     )
     assert vector[0] < number[0]
-    assert oracle_bound(em.zoo.svt3(1.0, cutoff=2).pair_law, 1000) is None
+    assert oracle_bound(em.zoo.svt3(1.0, cutoff=2).distributions, 1000) is None
 
 
 def test_lines_of_the_strength_table_are_chosen_by_name_or_by_set(tiny):

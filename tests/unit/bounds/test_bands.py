@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta, norm
 
-from epsilometer.bounds.bands import Band, band_from_counts, band_from_scores
-from epsilometer.claims import ApproxDP, GaussianDP
+from epsilometer.bounds.bands import Band, band_from_counts
+from epsilometer.claims import ApproxDP
 from epsilometer.errors import InputError
 
 
@@ -44,28 +44,6 @@ def test_power_is_the_concave_hull_in_the_worse_direction():
 
 
 def test_counts_pay_for_every_event():
-    band = band_from_counts([10, 50], 100, [1, 20], 100, 0.05, [0.25, 0.5])
+    band = band_from_counts([10, 50], 100, [1, 20], 100, 0.05, left_shares=[0.25, 0.5])
     assert band.p_lower == pytest.approx((beta.ppf(0.00625, 10, 91), beta.ppf(0.0125, 50, 51)))
     assert band.q_upper == pytest.approx((beta.isf(0.01875, 2, 99), beta.isf(0.0125, 21, 80)))
-
-
-def test_scores_against_a_literal_twin():
-    rng = np.random.default_rng(1)
-    left, right = rng.normal(1, 1, 60).round(1), rng.normal(0, 1, 40).round(1)  # with ties
-    band = band_from_scores(left, right, 0.1, 8)
-    ranks = sorted({*(r := [1, 3, 10, 30]), *(61 - k for k in r)})
-    assert len(band.p_lower) == len(ranks)
-    others = sorted({*(r := [1, 3, 7, 20]), *(41 - k for k in r)})
-    each = 0.1 / (len(ranks) + len(others))
-    for rank, p, q in zip(ranks, band.p_lower, band.q_upper, strict=True):
-        threshold = sorted(left)[::-1][rank - 1]
-        assert p == pytest.approx(beta.ppf(each, rank, 61 - rank))
-        above = int(np.sum(right >= threshold))
-        later = [k for k in others if k > above]
-        assert q == pytest.approx(beta.ppf(1 - each, later[0], 41 - later[0]) if later else 1.0)
-
-
-def test_scores_without_difference_prove_nothing():
-    same = norm.ppf((np.arange(500) + 0.5) / 500)
-    band = band_from_scores(same, same, 0.05)
-    assert band.value(GaussianDP(0.0)) == 0.0

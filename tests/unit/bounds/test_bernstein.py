@@ -11,6 +11,8 @@ from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.errors import InputError
 
 
+@pytest.mark.paper("C23", "corrected")
+@pytest.mark.paper("C24", "corrected")
 def test_it_is_the_formula_of_the_theorem():
     values = np.array([-1.5, 0.3, 2.0, 0.1, 1.9, 2.0])
     n, needed = len(values), math.log(2.0 / 0.1)

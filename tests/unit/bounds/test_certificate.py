@@ -13,7 +13,7 @@ from epsilometer.bounds import (
     two_bounds_value,
     upper,
 )
-from epsilometer.bounds.ratio import delta_test, epsilon_test
+from epsilometer.bounds.two_counts import delta_test, epsilon_test
 from epsilometer.claims import (
     ZCDP,
     ApproxDeltaDP,

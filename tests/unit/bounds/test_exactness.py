@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from epsilometer.bounds import Counts, certified_value, delta_lower, epsilon_lower
-from epsilometer.bounds.ratio import delta_test, epsilon_test
+from epsilometer.bounds.two_counts import delta_test, epsilon_test
 from epsilometer.claims import ZCDP, GaussianDP, RenyiDP, TradeOffDP
 
 EPSILONS = [0.0, 0.3, 1.0, 2.0]

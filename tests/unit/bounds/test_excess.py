@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer.bounds.ratio import value_of_excess
+from epsilometer.bounds.excess import value_of_excess
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, PureDP
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from epsilometer.bounds import Counts
 from epsilometer.bounds.interpolation import _growth, interpolated_supremum, needed_degree
-from epsilometer.bounds.ratio import epsilon_lower, epsilon_test
 from epsilometer.bounds.supremum import (
     NullLine,
     Region,
@@ -15,6 +14,7 @@ from epsilometer.bounds.supremum import (
     greatest_probability,
     region_probability,
 )
+from epsilometer.bounds.two_counts import epsilon_lower, epsilon_test
 
 LEVEL = 0.049
 
@@ -46,14 +46,14 @@ def on_grid(region, null, q_range, points=301):
 
 
 def test_it_applies_to_most_cases():
-    found = [interpolated_supremum(*case, LEVEL, 1000) for case in CASES]
+    found = [interpolated_supremum(*case, level=LEVEL, blocks=1000) for case in CASES]
     assert sum(value is not None for value in found) > 0.8 * len(CASES)
 
 
 @pytest.mark.parametrize("level", [1e-6, LEVEL, 0.3])
 def test_never_below_a_dense_grid_and_hardly_above(level):
     for region, null, q_range in CASES:
-        found = interpolated_supremum(region, null, q_range, level, 1000)
+        found = interpolated_supremum(region, null, q_range, level=level, blocks=1000)
         if found is not None:
             reached = on_grid(region, null, q_range)
             assert reached <= found <= reached + 0.005 * level + 2e-3 * reached + 1e-7
@@ -73,14 +73,16 @@ COUNTS = [
 def test_sharper_than_intervals_and_above_a_grid_at_the_bound_itself(left, right, failure):
     test = epsilon_test(left, right, failure)
     null = NullLine(math.exp(epsilon_lower(left, right, failure)), 0.0)
-    found = interpolated_supremum(test.region, null, test.q_range, test.level, 128)
+    found = interpolated_supremum(test.region, null, test.q_range, level=test.level, blocks=128)
     q = np.linspace(*np.sqrt(test.q_range), 151) ** 2
     shared = region_probability(
         test.region, null.power(q), q, common_edges(test.region, test.q_range, 128)
     )
     assert found is not None
     assert shared.max() <= found <= shared.max() + 0.003 * test.level
-    by_intervals = greatest_probability(test.region, null, test.q_range, test.level, 64, 128)
+    by_intervals = greatest_probability(
+        test.region, null, test.q_range, level=test.level, cuts=64, blocks=128
+    )
     assert (
         found <= by_intervals + 0.05 * test.level
     )  # blocks that all q share are a little coarser for some of them
@@ -122,8 +124,11 @@ def test_growth_bounds_the_absolute_sum_in_the_complex_plane(line):
 
 def test_nothing_is_promised_where_the_null_is_cut():
     region, null = Region(linear(2.0, 5.0), 100, 100), NullLine(3.0, 0.0)
-    assert interpolated_supremum(region, null, (0.2, 0.4), LEVEL, 128) is None
-    assert interpolated_supremum(region, null, (0.2, 1 / 3 - 1e-3), LEVEL, 128) is not None
+    assert interpolated_supremum(region, null, (0.2, 0.4), level=LEVEL, blocks=128) is None
+    assert (
+        interpolated_supremum(region, null, (0.2, 1 / 3 - 1e-3), level=LEVEL, blocks=128)
+        is not None
+    )
 
 
 def test_tiny_growth_keeps_its_digits():

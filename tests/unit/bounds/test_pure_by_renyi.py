@@ -34,6 +34,8 @@ def test_tight_is_the_quotient_of_hyperbolic_sines(order, epsilon):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("epsilon", LEVELS)
+@pytest.mark.paper("C8", "corrected")
+@pytest.mark.paper("C12", "equal")
 def test_published_is_never_smaller_than_tight(order, epsilon):
     published = greatest_divergence(epsilon, order, "published")
     assert published == pytest.approx(min(epsilon, 2.0 * order * epsilon**2))

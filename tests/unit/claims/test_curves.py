@@ -17,6 +17,7 @@ def type_two(claim, error):
 
 
 class TestPure:
+    @pytest.mark.paper("A1", "equal")
     def test_known_values(self):
         claim = PureDP(math.log(3))
         assert claim.max_power(0.1) == pytest.approx(0.3)
@@ -85,6 +86,9 @@ class TestGaussian:
 
 
 class TestRenyi:
+    @pytest.mark.paper("B1", "equal")
+    @pytest.mark.paper("D1", "equal")
+    @pytest.mark.paper("C2", "equal")
     def test_divergence_of_two_coins(self):
         p, q, order = 0.7, 0.4, 3.0
         expected = math.log(
@@ -104,6 +108,7 @@ class TestRenyi:
         assert divergence(0.5, 1.0) == math.inf
         assert divergence(0.0, 0.0) == divergence(1.0, 1.0) == 0.0
 
+    @pytest.mark.paper("C2", "equal")
     def test_both_directions_count(self):
         claim = RenyiDP(2.0, 0.1)
         p, q = np.array(0.97), np.array(0.5)

@@ -83,7 +83,7 @@ def test_stopping_early_takes_a_mapping_too():
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("events", {"floor": 1}, "has no options"),
+        ("bits", {"floor": 1}, "has no options"),
         ("local", {"flor": 1}, "did you mean 'floor'"),
         ("ldp-histogram", {"lipschitz": 1.5}, "ldp-histogram"),
         ("local", {"floor": "much"}, "floor|local"),
@@ -101,4 +101,4 @@ def test_every_method_tells_its_options():
         "hockey-stick",
         "renyi-variational",
     }
-    assert option_names("events") == []
+    assert option_names("bits") == []

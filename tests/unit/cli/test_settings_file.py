@@ -61,7 +61,7 @@ def test_flags_replace_the_whole_claim_and_pair(toml):
             "unknown key 'epsilom'; did you mean 'epsilon'",
         ),
         ("epsilon = 1\n", "names no mechanism"),
-        ("mechanism = 3\n", "mechanism = 3 must be a str"),
+        ("mechanism = 3\n", "mechanism = 3 must be a text"),
         ('mechanism = "zoo:laplace"\npairs = [[1, 2, 3]]\n', r"must be \[left, right\]"),
         ('mechanism = "zoo:laplace"\npairs = [[0, 1]]\nleft = 1\nright = 2\n', "not both"),
         ('mechanism = "zoo:laplace"\nleft = 1\n', "--left needs --right"),

@@ -90,7 +90,12 @@ def test_folding_is_adding_up_the_chunks():
     sampler = Sampler(from_batch(uniform), 5)
     drawn = list(
         sampler.draw(
-            Phase.CERTIFY, 0, PAIR, n, sampler.pieces(Phase.CERTIFY, 0, n), (count_low, count_low)
+            Phase.CERTIFY,
+            0,
+            PAIR,
+            n,
+            pieces=sampler.pieces(Phase.CERTIFY, 0, n),
+            reductions=(count_low, count_low),
         )
     )
     earlier = [Fingerprints(), Fingerprints()]

@@ -11,9 +11,9 @@ from epsilometer.engine import Fingerprints, correlation_checks
 from epsilometer.engine.fingerprints import fingerprint, row_hashes
 from epsilometer.engine.health import (
     CHECKS,
-    check_constant,
     check_correlation,
     check_drift,
+    check_identifiers,
     check_order,
     check_repeats,
     check_suppressed,
@@ -25,10 +25,37 @@ from epsilometer.engine.health_statistics import (
 )
 from epsilometer.errors import InputError
 from epsilometer.outputs import read_outputs
+from epsilometer.outputs.text_reading import DIFFERENT, GROWING, Identifier
 
 
 def names(reports):
     return [report.name for report in reports]
+
+
+class TestIdentifiers:
+    def test_none(self):
+        assert check_identifiers([]) == []
+
+    def test_columns_that_were_left_out_are_named_together(self):
+        reports = check_identifiers(
+            [
+                Identifier("run_id", DIFFERENT, is_used=False),
+                Identifier("time", GROWING, is_used=False),
+                *(Identifier(f"id{number}", DIFFERENT, is_used=False) for number in range(6)),
+            ]
+        )
+        assert names(reports) == ["identifier-columns"] * 2
+        assert not any(report.untrusted for report in reports)
+        assert reports[0].message.startswith(
+            "run_id, id0, id1, id2, id3 and 2 more have a different value in every output and were "
+            "left out"
+        )
+        assert reports[1].message.startswith("time has a value that grows from output to output")
+
+    def test_a_column_that_tells_the_inputs_apart(self):
+        (report,) = check_identifiers([Identifier("run_id", DIFFERENT, is_used=True)])
+        assert "tells the two inputs apart" in report.message
+        assert "left out:" not in report.message
 
 
 class TestSuppress:
@@ -40,23 +67,6 @@ class TestSuppress:
     def test_unknown_name(self):
         with pytest.raises(InputError, match="'drfit' is not a health check; known are constant"):
             check_suppressed(["drift", "drfit"])
-
-
-class TestConstant:
-    def test_trips(self):
-        reports = check_constant(read_outputs(["a"] * 9), read_outputs(["a"] * 9))
-        assert names(reports) == ["constant"]
-        assert not reports[0].untrusted
-
-    def test_silent(self):
-        assert check_constant(read_outputs([1.0, 2.0]), read_outputs([1.0, 1.0])) == []
-        assert check_constant(read_outputs([None, 1.0]), read_outputs([None, 1.0])) == []
-        assert check_constant(read_outputs([]), read_outputs([])) == []
-
-    def test_nan_is_one_value(self):
-        assert names(check_constant(read_outputs([np.nan] * 5), read_outputs([np.nan] * 5))) == [
-            "constant"
-        ]
 
 
 class TestCorrelation:

@@ -13,12 +13,14 @@ class PlannedPool:
     Attributes:
         faults: a fault for the n-th submission, when it is collected.
         runs: how often each task was answered.
+        begun: how often the n-th submission was begun, if not once: some engines run tasks again.
     """
 
     asked = "engine='planned'"
 
-    def __init__(self, workers=2, faults=None, refusals=None):
+    def __init__(self, workers=2, faults=None, refusals=None, begun=None):
         self.workers = workers
+        self.begun = begun or {}
         self.faults = faults or {}
         self.refusals = refusals or {}
         self.submitted = self.opened = self.dropped = self.most_out = 0
@@ -46,6 +48,9 @@ class PlannedPool:
             raise self.faults[ticket]
         self.runs[task] = self.runs.get(task, 0) + 1
         return run_parcel(key, lambda: content, task)
+
+    def times_begun(self, ticket):
+        return self.begun.get(ticket, 1)
 
     def has_answer(self, ticket):
         return ticket % 2 == 0  # some had come back before everything was lost
@@ -206,3 +211,39 @@ def test_errors_of_the_work_are_not_tried_again():
         list(PoolRunner(pool).map(fail, range(30)))
     assert pool.runs == {0: 1}
     assert sorted(pool.cancelled) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+class Counting:
+    """Work that is told which runs of its tasks were lost."""
+
+    def __init__(self):
+        self.lost = []
+
+    def __call__(self, task):
+        return task
+
+    def lose(self, task):
+        self.lost.append(task)
+
+    def __reduce__(self):
+        return Counting, ()
+
+
+class TestLostRuns:
+    def test_every_run_but_the_answered_one_is_lost(self):
+        pool, work = PlannedPool(begun={2: 3, 3: 2}), Counting()
+        assert list(PoolRunner(pool).map(work, "abcd")) == list("abcd")
+        assert work.lost == ["b", "b", "c"]
+
+    def test_a_task_that_is_never_answered_is_lost_as_often_as_it_was_begun(self):
+        pool = PlannedPool(faults={1: Fault("died, too often", is_final=False)}, begun={1: 4})
+        work = Counting()
+        assert list(PoolRunner(pool).map(work, "ab")) == list("ab")
+        assert work.lost == ["a"] * 4
+
+    def test_a_task_that_nobody_waits_for_any_more_is_lost_if_it_has_begun(self):
+        pool, work = PlannedPool(workers=1, begun={2: 2, 3: 0, 4: 1}), Counting()
+        results = PoolRunner(pool).map(work, "abcdefgh")
+        assert next(results) == "a"
+        results.close()
+        assert work.lost == ["b", "b", "d"]

@@ -54,7 +54,7 @@ def test_draws_are_counted_and_told():
     told = Told()
     sampler = Sampler(Coin(0.5, 0.5).mechanism, 1, progress=told)
     sampler.outputs(Phase.TRAIN, 0, PAIR, 0, 70_000)
-    list(sampler.chunks(Phase.CERTIFY, 0, PAIR, 1, 11, len))
+    list(sampler.chunks(Phase.CERTIFY, 0, PAIR, 1, 11, reduce=len))
     assert sampler.drawn == [70_000, 11]
     assert told.total == 70_011
 
@@ -64,7 +64,9 @@ def test_nothing_to_draw():
 
 
 def test_outputs_are_reduced_where_they_are_drawn():
-    chunks = list(Sampler(from_callable(shifted), 1).chunks(Phase.CERTIFY, 0, PAIR, 0, 600, len))
+    chunks = list(
+        Sampler(from_callable(shifted), 1).chunks(Phase.CERTIFY, 0, PAIR, 0, 600, reduce=len)
+    )
     assert [chunk.value for chunk in chunks] == [256, 256, 88]
     assert len({chunk.fingerprint for chunk in chunks}) == 3
 
@@ -78,10 +80,16 @@ def test_chunks_that_are_asked_for_together_are_the_same(skip, monkeypatch):
     mechanism = from_batch(uniform)
     mechanism.chunk_size = 4096
     n = 4096 * 300 + 5
-    together = list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip))
+    together = list(
+        Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, reduce=first_value, skip=skip)
+    )
     monkeypatch.setattr(sampler, "_MOST_TOGETHER", 1)
     assert (
-        list(Sampler(mechanism, 7).chunks(Phase.CERTIFY, 2, PAIR, 1, n, first_value, skip))
+        list(
+            Sampler(mechanism, 7).chunks(
+                Phase.CERTIFY, 2, PAIR, 1, n, reduce=first_value, skip=skip
+            )
+        )
         == together
     )
     assert [chunk.size for chunk in together] == [4096] * 300 + [5]
@@ -130,6 +138,42 @@ def blocks_of(chunk_size):
     mechanism = from_batch(uniform)
     mechanism.chunk_size = chunk_size
     return mechanism
+
+
+class TestSmallBlocksFirst:
+    @pytest.mark.parametrize("n", [1, 2, 3, 9, 64, 65, 300, 1000, 100_000])
+    def test_sizes_depend_on_the_number_of_the_block_alone(self, n):
+        drawing = Sampler(from_callable(shifted), 7)
+        sizes = list(drawing.block_sizes(n))
+        usual_size = drawing.block_size(n)
+        assert sum(sizes) == n
+        # 1, 1, 2, 4, …: as many as all before, up to the usual size.
+        for number, size in enumerate(sizes[:-1]):
+            assert size == min(2 ** max(number - 1, 0), usual_size)
+
+    def test_what_draws_many_outputs_in_one_call_is_not_called_for_one(self):
+        drawing = Sampler(Coin(0.5, 0.5).mechanism, 7)
+        assert list(drawing.block_sizes(200)) == [64, 64, 64, 8]
+        assert list(drawing.block_sizes(64 * 1000)) == [1000] * 64
+
+    @pytest.mark.parametrize("n_calls", [1, 2, 3, 5, 9, 20, 40])
+    def test_an_interruption_loses_little(self, n_calls):
+        calls = 0
+
+        def interrupted(dataset, rng):
+            nonlocal calls
+            calls += 1
+            if calls > n_calls:
+                raise KeyboardInterrupt
+            return dataset + rng.random()
+
+        drawing = Sampler(from_callable(interrupted), 7)
+        with pytest.raises(KeyboardInterrupt):
+            drawing.both(Phase.TRAIN, 0, PAIR, 1000)
+        # A block has as many outputs as all before it, and at first it is a single call.
+        assert sum(drawing.drawn) >= n_calls / 2 - 1
+        if n_calls <= 4:
+            assert sum(drawing.drawn) == n_calls
 
 
 class TestTurns:

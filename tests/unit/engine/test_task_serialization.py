@@ -167,6 +167,8 @@ def test_a_million_draws_come_back_as_kilobytes(draw):
         *training, Task(PureDP(0.5), (10**6, 10**6), 0.05)
     )
     runner.weight = 0
-    tallies = sampler.chunks(Phase.CERTIFY, 0, pair, 0, 10**6, partial(proposal.tally, side=0))
+    tallies = sampler.chunks(
+        Phase.CERTIFY, 0, pair, 0, 10**6, reduce=partial(proposal.tally, side=0)
+    )
     assert sum(chunk.size for chunk in tallies) == 10**6
     assert runner.weight < 20_000  # a thousand bytes per chunk, to recognise one that repeats

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from epsilometer_experiments import Case, Experiment, Rate, Target
 from epsilometer_experiments.agreement import run_all
 from epsilometer_experiments.experiment import Row, mean_rows
 from epsilometer_experiments.options import Option, read_options, whole, wholes, words
+from epsilometer_experiments.papers import ORIGINS
 from epsilometer_experiments.reporting import table_cells, write_figures
 from epsilometer_experiments.running import run_experiment, run_seed
 
@@ -180,7 +182,7 @@ def test_all_experiments_make_one_table(tmp_path):
     known = replace(TOY, name="toy/three", cases=cannot_be_met, why={"b: value": "it is a toy"})
     (one,) = run_all([known], tmp_path, seed=5, jobs=1, quick=True, runs=None)
     assert one.size == "1 of 3 runs"
-    assert [each.why for each in one.differences] == ["it is a toy"]  # one run of a cannot tell
+    assert (one.state, one.agreed, one.differences) == ("shown", 0, ())  # one run cannot tell
     lines = run_all([TOY, bad, known], tmp_path, seed=5, jobs=1, quick=True, runs=3)
     assert [line.state for line in lines] == ["agreed", "failed", "differs"]
     assert [each.why for each in lines[2].differences] == [
@@ -235,6 +237,32 @@ def test_rows_of_quantities_that_not_every_run_has():
 def test_table_says_what_is_met():
     row = Row("a", "x", Target(2.0, "≥", source="paper: Table 1"), 1.5, None, (1.5,))
     assert table_cells(row) == ("a", "x", "≥ 2", "1.5", "", "1", "no", "paper: Table 1")
+
+
+def test_too_few_runs_are_not_judged(tmp_path, capsys):
+    for runs, judged in ((2, False), (3, True)):
+        run_experiment(TOY, runs, tmp_path, 5, 1, {"names": ("a",)})
+        shown = capsys.readouterr().out
+        assert ("too few runs to judge; it takes 3 per case" in shown) is not judged
+        assert ("yes" in shown) is judged
+    assert replace(TOY, runs=1000).runs_to_judge == 20
+    too_few = Row("a", "x", Target(2.0, "≥", source="exact"), 1.5, None, (1.5,), is_judged=False)
+    assert table_cells(too_few)[6] == "–"
+
+
+def test_every_file_is_named(tmp_path, capsys):
+    path = run_experiment(TOY, 3, tmp_path, 5, 1, {"names": ("a",)})
+    shown = capsys.readouterr().out.replace("\n", "") + str(path)
+    assert all(str(file) in shown for file in tmp_path.iterdir())
+
+
+def test_the_list_names_papers_and_places():
+    rows = {name: (paper, place) for name, paper, place, _ in experiments.listing()}
+    assert set(rows) == set(experiments.names()) >= set(ORIGINS)
+    assert rows["local/figure4"] == ("Askin, Kutta, Dette 2022", "Figure 4")
+    assert rows["self/power"] == ("ours", "")
+    for paper, place in rows.values():
+        assert bool(place) is bool(re.search(r" 20\d\d$", paper))
 
 
 def test_figures_are_the_same_bytes_again(tmp_path):

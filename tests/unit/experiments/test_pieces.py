@@ -7,7 +7,7 @@ import pytest
 
 import epsilometer as em
 import epsilometer_experiments as experiments
-from epsilometer_experiments.auditorium import anecdotes, canaries, settings
+from epsilometer_experiments.auditorium import anecdotes, canaries, settings, table1
 from epsilometer_experiments.ldp.renyi_impossibility import RareOutput, rare_output
 from epsilometer_experiments.local import example2, figure1, figure2, figure6
 
@@ -32,11 +32,13 @@ def test_a_tiny_run_of_each(name, options, figure, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", figure1.KERNELS)
+@pytest.mark.paper("A32", "equal")
 def test_figure_1_follows_the_density(kernel):
     _, found = figure1.estimate(kernel, 20_000, 0)
     assert np.abs(found - figure1.density(figure1.PLACES)).max() < 0.1
 
 
+@pytest.mark.paper("A33", "equal")
 def test_figure_2_has_ten_answers_and_the_papers_scales():
     panel = figure2.PANELS["randomized response"]
     answers = np.arange(1, figure2.ANSWERS + 1)
@@ -54,6 +56,7 @@ def test_figure_2_has_ten_answers_and_the_papers_scales():
     assert drawn == pytest.approx(left, abs=0.02)
 
 
+@pytest.mark.paper("A21", "equal")
 def test_example_2_keeps_a_delta_but_no_epsilon():
     algorithm = example2.Matches(3)
     assert algorithm(0, 1000, np.random.default_rng(0)).sum() == 0
@@ -61,12 +64,14 @@ def test_example_2_keeps_a_delta_but_no_epsilon():
     assert share == pytest.approx(math.exp(-3), abs=0.005)
 
 
+@pytest.mark.paper("A40", "corrected")
 def test_brents_method_stops_at_a_maximum_that_is_no_greater():
     make, pair, region, _ = figure6.ALGORITHMS["exponential mechanism"]
     loss = em.local.dpl(make(1.5), pair, n=2000, region=region, floor=1e-3, seed=0).loss
     assert 1.0 < figure6.brent_maximum(loss, region) <= loss.estimate + 1e-9
 
 
+@pytest.mark.paper("C47", "equal")
 def test_an_undivided_budget_has_twice_the_noise_scale():
     rng = np.random.default_rng(0)
     both = [anecdotes.BothNoisyMean(1.0, share)([1.0] * 3, 50_000, rng) for share in (1.0, 0.5)]
@@ -82,6 +87,7 @@ def test_canaries_on_the_sphere_have_the_full_norm():
 
 @pytest.mark.parametrize("n", [100, 10**6])
 @pytest.mark.parametrize("order", [1.5, 2.0, 5.0])
+@pytest.mark.paper("B13", "equal")
 def test_the_rare_output_has_its_divergence_and_is_rarely_drawn(n, order):
     mechanism = rare_output(n, order, 10.0, 0.01)
     assert mechanism.divergence(order) == pytest.approx(10.0, abs=1e-6)
@@ -89,16 +95,42 @@ def test_the_rare_output_has_its_divergence_and_is_rarely_drawn(n, order):
     assert RareOutput(0.0, 0.0).divergence(order) == 0.0
 
 
-def test_published_columns_bring_the_papers_options():
-    assert settings.options_of("mmd") is None
-    assert settings.options_of("mmd/published") == {"certificate": "published"}
-    assert settings.tester_of("renyi-variational/published") == "renyi-variational"
-    entry = em.zoo.nondp_gaussian1(1.0)
-    assert isinstance(settings.claim_for(entry, "renyi-variational/published"), em.RenyiDP)
+@pytest.mark.paper("C20", "equal")
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
+def test_published_columns_have_the_papers_testers(epsilon):
+    """Algorithms 2, 4, 6 and 8: which estimator, and which threshold it is compared with."""
+    pure, gaussian = em.zoo.nondp_laplace1(epsilon), em.zoo.nondp_gaussian1(epsilon)
     for column in settings.PUBLISHED:
-        em.methods.find_method(settings.tester_of(column), settings.options_of(column))
+        assert settings.is_published(column)
+        assert not settings.is_published(settings.tester_of(column))
+        thresholds = [
+            settings.published_tester(column, settings.claim_for(entry, column)).threshold
+            for entry in (pure, gaussian)
+        ]
+        if settings.tester_of(column) == "renyi-variational":
+            assert thresholds == [min(epsilon, 2 * 1.5 * epsilon**2), epsilon]
+        else:
+            assert thresholds == [0.0, 0.01]
+    names = {
+        column: type(settings.published_tester(column, pure.claim).estimator).__name__
+        for column in settings.PUBLISHED
+    }
+    assert list(names.values()) == ["Histogram", "HockeyStick", "Renyi", "Mmd"]
 
 
+@pytest.mark.paper("C26", "equal")
+def test_the_published_mmd_column_passes_what_it_cannot_refute():
+    """At ε = 1 no discrepancy exceeds the threshold; `em.audit` takes a sharper one there."""
+    entry = em.zoo.nondp_laplace1(1.0)
+    assert not table1.is_refuted(entry, "mmd/published", 5000, 0)
+    allowed = em.auditorium.mmd.greatest_discrepancy(1.0, 0.0)
+    assert allowed > em.auditorium.mmd.MOST
+    sharper = em.auditorium.mmd.greatest_discrepancy(1.0, 0.0, "total-variation")
+    assert sharper < em.auditorium.mmd.MOST
+    em.auditorium.mmd.MmdMethod().check(em.PureDP(1.0))
+
+
+@pytest.mark.paper("C15", "corrected")
 def test_the_cells_of_the_histogram_decide_what_it_finds():
     """On [-1, 1] NonDPLaplace1 is hard and NonDPLaplace2 easy, as in Table 1; of equal mass, they make both easy."""
     found = {}

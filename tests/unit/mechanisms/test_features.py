@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing.checkpoints import audit_key
 from epsilometer.auditing.config import AuditConfig
-from epsilometer.auditing.journals import audit_key
 from epsilometer.auditing.judge import Question
 from epsilometer.auditing.settings import open_settings
 from epsilometer.cli import main

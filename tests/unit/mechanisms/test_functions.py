@@ -46,7 +46,7 @@ class TestSingle:
 
         assert "noisy_count" in from_callable(noisy_count).name
         assert from_callable(noisy_count, name="mine").name == "mine"
-        assert from_callable(functools.partial(noisy_count)).name == "partial"
+        assert from_callable(functools.partial(noisy_count)).name.endswith(".noisy_count")
 
     def test_failure_names_input_and_cause(self, generator):
         cause = KeyError("missing column")

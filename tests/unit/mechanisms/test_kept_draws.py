@@ -13,7 +13,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine.fingerprints import fingerprint
-from epsilometer.mechanisms.kept_draws import KeptLines, keeping
+from epsilometer.mechanisms.kept_draws import KeptLines, record_draws
 from epsilometer.outputs import read_outputs
 
 HOSTILE = [
@@ -66,7 +66,7 @@ def without_provenance(result):
 
 def test_every_kind_of_output_comes_back(tmp_path):
     outputs = read_outputs(HOSTILE)
-    with keeping(em.from_callable(noisy), [em.Pair(0, 1)], tmp_path / "d.jsonl") as kept:
+    with record_draws(em.from_callable(noisy), [em.Pair(0, 1)], tmp_path / "d.jsonl") as kept:
         kept.keeper.keep(0, outputs)
         kept.keeper.keep(1, read_outputs([1.0]))
         kept.keeper.keep("met on the way", read_outputs([2.0]))

@@ -43,6 +43,7 @@ def divergence(p, q, order):
 # --- the local approach ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.paper("A2", "equal")
 def test_an_event_loses_at_most_what_one_of_its_parts_does(rng):
     p, q = laws(rng)
     for event in events(6):
@@ -52,6 +53,8 @@ def test_an_event_loses_at_most_what_one_of_its_parts_does(rng):
                 assert loss(p, q, event) <= max(loss(p, q, one), loss(p, q, other)) + 1e-12
 
 
+@pytest.mark.paper("A2", "equal")
+@pytest.mark.paper("A3", "equal")
 def test_the_greatest_loss_of_an_event_is_that_of_a_single_output(rng):
     """Theorem 1, for a discrete algorithm."""
     p, q = laws(rng)
@@ -74,6 +77,7 @@ def _windows(centre):
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.paper("A20", "corrected")
 def test_the_noisy_maximum_has_k_times_the_loss_of_one_component(k):
     """Example 1. The loss kλ is attained for t ≤ 0, not for large t as printed."""
     rate, t = 0.7, np.linspace(-8.0, 12.0, 2001)
@@ -104,13 +108,14 @@ def test_the_gaussian_mechanism_has_no_greatest_loss():
     assert found == pytest.approx([1.0, 2.0, 3.0], rel=0.15)
 
 
+@pytest.mark.paper("A9", "equal")
 def test_kernel_estimates_come_nearer_with_more_draws():
     """(10) and (11): the greatest error falls as n grows and h shrinks with it."""
     places, errors = np.linspace(-3, 3, 61), []
     for n in (200, 2_000, 20_000):
         u = (np.arange(n) + 0.5) / n
         draws = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))  # quantiles of Laplace noise
-        found = em.local.tkde(draws, places, n ** (-1 / 3), floor=1e-9)
+        found = em.local.tkde(draws, places, bandwidth=n ** (-1 / 3), floor=1e-9)
         errors.append(float(np.abs(found - 0.5 * np.exp(-np.abs(places))).max()))
     assert errors[2] < errors[1] < errors[0]
 
@@ -128,6 +133,8 @@ def test_kernels_are_symmetric_and_fall_exponentially(name):
 # --- Rényi lower bounds ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.paper("D1", "equal")
+@pytest.mark.paper("C12", "equal")
 def test_the_divergence_grows_with_its_order_towards_the_pure_loss(rng):
     """Definition 2 there, Lemma 4.5 of DP-Auditorium: D_∞ is the greatest log ratio."""
     p, q = laws(rng)
@@ -141,6 +148,8 @@ def test_the_gaussian_mechanism_keeps_a_renyi_claim_proportional_to_its_order():
         assert em.zoo.gaussian(sigma=1.0).truth(RenyiDP, order=order) == pytest.approx(order / 2)
 
 
+@pytest.mark.paper("D6", "equal")
+@pytest.mark.paper("D8", "equal")
 def test_the_soft_floor_is_a_floor_near_the_hard_one():
     """(13), (17) and Appendix B: q_τ ≥ max(q, τ), within ln 2/β of it, with slope 1/(1 + e^(−β(q − τ)))."""
     floor, q = Floor(0.1, 200.0), np.linspace(0.0, 0.5, 1001)
@@ -156,11 +165,14 @@ def test_the_soft_floor_is_a_floor_near_the_hard_one():
 def test_a_lower_floor_loses_less(rng):
     """(12): D(p, q_τ) comes near D(p, q) from below as τ falls."""
     p, q = laws(rng)
-    found = [floored_divergence(p, q, 2.0, floor, 1e4 / floor) for floor in (0.2, 0.02, 1e-4)]
+    found = [
+        floored_divergence(p, q, 2.0, floor, sharpness=1e4 / floor) for floor in (0.2, 0.02, 1e-4)
+    ]
     assert found[0] <= found[1] <= found[2] <= divergence(p, q, 2.0) + 1e-6
     assert found[2] == pytest.approx(divergence(p, q, 2.0), abs=1e-3)
 
 
+@pytest.mark.paper("D12", "equal")
 def test_the_laplace_density_is_smooth_enough():
     """Appendix C: its weak derivative satisfies (∫(f'(u + t) − f'(u))² du)^½ ≤ L·|t|^½, so s = 1.5."""
     step = GRID[1] - GRID[0]
@@ -177,6 +189,7 @@ def test_the_laplace_density_is_smooth_enough():
     assert ordinary[0] > 5.0  # not Lipschitz in the mean square: s = 2 would ask for that
 
 
+@pytest.mark.paper("D12", "equal")
 def test_silvermans_kernel_is_of_higher_order():
     """(K) of Appendix A: ∫u²K = 0."""
     values, step = KERNELS["silverman"].evaluate(GRID), GRID[1] - GRID[0]
@@ -185,6 +198,7 @@ def test_silvermans_kernel_is_of_higher_order():
     assert values.min() < 0.0
 
 
+@pytest.mark.paper("D4", "equal")
 def test_relative_frequencies_err_like_one_over_the_root():
     """(9) and Lemma 1 of Appendix A, by the exact variance of a binomial."""
     for n in (100, 10_000):
@@ -196,6 +210,7 @@ def test_relative_frequencies_err_like_one_over_the_root():
 # --- DP-Auditorium ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.paper("C2", "equal")
 def test_approximate_privacy_is_a_bounded_hockey_stick_divergence(rng):
     """Definition 2.3 and Lemma 4.7: P(A) ≤ e^ε·Q(A) + δ for all A iff H_ε ≤ δ."""
     p, q = laws(rng)
@@ -204,6 +219,7 @@ def test_approximate_privacy_is_a_bounded_hockey_stick_divergence(rng):
         assert max(worst, 0.0) == pytest.approx(hockey_stick(p, q, epsilon))
 
 
+@pytest.mark.paper("C16", "equal")
 def test_no_function_between_0_and_1_beats_the_best_event(rng):
     """Lemma 4.8 and Proposition A.4."""
     p, q = laws(rng)
@@ -213,6 +229,7 @@ def test_no_function_between_0_and_1_beats_the_best_event(rng):
         assert float(g @ p - math.exp(0.5) * g @ q) <= best + 1e-12
 
 
+@pytest.mark.paper("C16", "equal")
 def test_the_conjugate_of_the_hockey_stick():
     """The proof of Lemma 4.8: f*(y) = e^ε·y on [0, 1], infinite above."""
     x, grow = np.linspace(-50.0, 200.0, 250_001), math.exp(0.4)
@@ -225,6 +242,7 @@ def test_the_conjugate_of_the_hockey_stick():
     assert float((1.5 * x - np.maximum(0.0, x - grow)).max()) > 90.0
 
 
+@pytest.mark.paper("C16", "equal")
 def test_the_divergence_is_the_accuracy_of_a_classifier(rng):
     """Lemmas 4.9 and A.3: H_ε = (1 + e^ε)·max_g D(g(X) = Y) − e^ε."""
     p, q = laws(rng)
@@ -233,6 +251,7 @@ def test_the_divergence_is_the_accuracy_of_a_classifier(rng):
     assert (1.0 + grow) * accuracy - grow == pytest.approx(hockey_stick(p, q, 0.5))
 
 
+@pytest.mark.paper("C17", "equal")
 def test_hoeffding_covers_by_enumeration():
     """Proposition 4.11 (and 4.12, which applies it): S/m − √(ln(1/β)/2m) exceeds p with probability at most β."""
     m, beta = 60, 0.1
@@ -250,6 +269,7 @@ def test_the_published_excess_is_the_classifiers_bound(rng):
     assert found > 0.9 - math.exp(0.5) * 0.1 - 0.15
 
 
+@pytest.mark.paper("C48", "equal")
 def test_chernoffs_multiplicative_bounds_by_enumeration():
     """Theorem A.1, for a coin with values 0 and M."""
     n, top, chance = 80, 2.0, 0.3
@@ -262,6 +282,7 @@ def test_chernoffs_multiplicative_bounds_by_enumeration():
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial"])
+@pytest.mark.paper("C22", "equal")
 def test_the_squared_discrepancy_is_the_mean_of_h(kernel, rng):
     """Theorem 4.14, by enumerating x, x', y, y'."""
     points = rng.normal(size=(4, 2))
@@ -275,6 +296,7 @@ def test_the_squared_discrepancy_is_the_mean_of_h(kernel, rng):
     assert mean == pytest.approx(squared)
 
 
+@pytest.mark.paper("C21", "equal")
 def test_functions_of_norm_one_stay_within_one(rng):
     """(27): |f(x)| ≤ ‖f‖ when k(x, x) ≤ 1."""
     points = rng.normal(size=(20, 2))
@@ -287,6 +309,7 @@ def test_functions_of_norm_one_stay_within_one(rng):
 # --- local privacy ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.paper("B1", "equal")
 def test_the_one_sided_level_is_that_of_the_larger_direction(rng):
     """(1) and (3) of the paper on local privacy: the two-sided level is the larger of two one-sided ones."""
     p, q = laws(rng)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from epsilometer.outputs import Labels, Numbers
-from epsilometer.outputs.lines import LabelAtoms, NumberAtoms
+from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms
 
 
 def test_numbers_by_value():

@@ -1,6 +1,9 @@
+import math
+
 import numpy as np
 import pytest
 
+from epsilometer.errors import InputError
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, concatenate, read_outputs
 
 MIXED = [1.5, None, "a", 2.5, ("b", 1), "b", None, 3.5]
@@ -77,3 +80,15 @@ def test_one_shape_never_mixes_numbers_and_labels():
     labels = Outputs((Block("thing", None, (Labels(np.zeros(1, dtype=np.int32), ("a",)),), 1),), 1)
     with pytest.raises(TypeError):
         concatenate([numbers, labels])
+
+
+def test_numbers_come_in_the_order_of_the_draws():
+    outputs = read_outputs([1.5, 2, True, math.nan, -3], expected=5)
+    assert len(outputs.blocks) > 1
+    np.testing.assert_array_equal(outputs.numbers(), [1.5, 2.0, 1.0, math.nan, -3.0])
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [(1, 2), (3, 4)], [1.0, None], [1, 10**40]])
+def test_numbers_are_refused_for_anything_else(values):
+    with pytest.raises(InputError, match="output"):
+        read_outputs(values, expected=2).numbers()

@@ -7,8 +7,9 @@ import pytest
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
+from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms
 from epsilometer.outputs.columns import leaves_of
-from epsilometer.outputs.lines import LabelAtoms, NumberAtoms, number_text
+from epsilometer.outputs.number_words import number_text
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 
@@ -188,7 +189,7 @@ class TestEvent:
             )
         )
         text = event(partition, *range(40)).describe()
-        assert "more such outputs" in text
+        assert "more kinds of outputs" in text
         assert len(text) < 300
 
     def test_long_names_are_cut(self):
@@ -255,3 +256,16 @@ class TestEvent:
     def test_what_is_no_stored_event(self, data):
         with pytest.raises(InputError, match="stored event"):
             Event.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "text"),
+    [
+        ([True, True, False, False], "any float output"),
+        ([True, True, True, False], "any float output or NaN"),
+        ([True, False, False, False], "output < 0.5"),
+    ],
+)
+def test_a_whole_line_is_named_by_its_shape(chosen, text):
+    block = BlockPartition("float", (None,), (Group((-1,), Line(np.array([0.5]))),))
+    assert Event(Partition((block,)), np.array([*chosen, False])).describe() == text

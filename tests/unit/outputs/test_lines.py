@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from epsilometer.outputs import Line
-from epsilometer.outputs.lines import crowded, describe_intervals
+from epsilometer.outputs.number_words import describe_intervals
+from epsilometer.outputs.placing import maybe_repeated
 
 
 def atom(value):
@@ -121,8 +122,8 @@ def test_values_that_occur_often_are_among_the_crowded(times):
     )
     numbers = rng.permutation(numbers)
     values, counts = np.unique(numbers, return_counts=True)
-    found = crowded(numbers, times)
+    found = maybe_repeated(numbers, times)
     assert set(values[counts >= times]) <= set(found)
     assert np.all(np.isin(found, numbers))
     assert len(found) < (0.5 if times == 2 else 0.05) * len(numbers)
-    assert len(crowded(numbers[:0], times)) == 0
+    assert len(maybe_repeated(numbers[:0], times)) == 0

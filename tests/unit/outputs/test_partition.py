@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epsilometer.methods.events.cells import learn_groups
+from epsilometer.methods.scores.cells import learn_groups
 from epsilometer.outputs import partition as module
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.partition import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epsilometer.outputs.lines import places
+from epsilometer.outputs.placing import places
 
 LARGEST = np.finfo(np.float64).max
 TINY = 5e-324

@@ -41,6 +41,9 @@ def make_result():
         counts=COUNTS,
         flipped=False,
         detectable=None,
+        detectable_mass=None,
+        p_value=None,
+        blind=None,
         health=(),
         settings=None,
         guarantee="exact",
@@ -63,7 +66,10 @@ def make_result():
             else settings,
             environment={"epsilometer": "0.1.0", "python": "3.11.7"},
             seconds=1.234,
-            on_request=OnRequest(detectable=detectable),
+            blind=blind,
+            on_request=OnRequest(
+                detectable=detectable, detectable_mass=detectable_mass, p_value=p_value
+            ),
         )
 
     return make

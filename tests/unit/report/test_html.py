@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import epsilometer as em
 from epsilometer.inputs import Pair
 from epsilometer.report.html import render_html, render_page
 from epsilometer.result import Verdict
@@ -120,3 +121,15 @@ def test_every_picture_has_words(make_result):
 
 def test_rendering_is_repeatable(make_result):
     assert render_html(make_result()) == render_html(make_result())
+
+
+def test_a_figure_that_fails_leaves_the_rest_of_the_report(monkeypatch):
+    result = em.audit(em.zoo.laplace(epsilon=1.0), samples=2000, seed=0)
+
+    def fails(*_):
+        raise ValueError("cannot draw <this>")
+
+    monkeypatch.setattr("epsilometer.report.figures.draw", fails)
+    page = render_html(result)
+    assert "could not be drawn (ValueError: cannot draw &lt;this&gt;)" in page
+    assert "REFUTED" in page.upper()

@@ -22,7 +22,7 @@ ATTACK = "]]><failure/>&\"'\x00\x1b\ud800\ufffe<![CDATA["
     ],
 )
 def test_verdicts(make_result, verdict, expected, element):
-    case = junit_case(make_result(verdict), "name", expected)
+    case = junit_case(make_result(verdict), "name", expected=expected)
     assert case.find(element) is not None
     assert sum(case.find(each) is not None for each in ("failure", "error", "system-out")) == 1
 

@@ -57,7 +57,7 @@ def test_a_profile_shows_its_bounds_and_what_weakens_them():
 def test_scores_show_what_is_observed_apart_from_what_is_certified():
     audit = em.from_scores(np.arange(100) + 90.0, np.arange(100) * 1.0)
     fragment = render_scores_fragment(audit)
-    assert f"{audit.auroc:.4g}, observed" in fragment
+    assert f"{audit.auroc:.4g} observed, from" in fragment
     assert "observed 0.91" in fragment
     assert "100 held in, 100 held out" in fragment
     assert "95% confidence" in fragment

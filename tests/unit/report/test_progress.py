@@ -2,13 +2,14 @@
 
 import io
 import re
+import threading
 import time
 
 import pytest
 
 import epsilometer as em
 from epsilometer.report import progress
-from epsilometer.report.progress import Pace, ProgressBar, short_number
+from epsilometer.report.progress import Pace, PatienceNotice, ProgressBar, short_number
 
 
 class Clock:
@@ -248,3 +249,38 @@ def wait_until(holds):
     """The time limit of the test ends this wait if it never holds."""
     while not holds():
         time.sleep(0.02)
+
+
+def test_the_first_draws_say_how_long_all_of_it_will_take(monkeypatch):
+    monkeypatch.setattr(progress, "_LINE_DELAY", 0.0)
+    monkeypatch.setattr(progress, "_LINE_INTERVAL", 1e9)
+    stream = io.StringIO()
+    bar = ProgressBar(stream)
+    bar.begin(10**9)
+    while "waiting for the first ones" not in stream.getvalue():
+        time.sleep(0.01)
+    bar.advance(1)
+    bar.end()
+    first, second, *_ = stream.getvalue().splitlines()
+    assert "left" not in first
+    assert "left" in second
+
+
+class TestPatienceNotice:
+    def test_quick_work_says_nothing(self):
+        stream = io.StringIO()
+        with PatienceNotice("working out", stream, delay=1000.0):
+            pass
+        assert stream.getvalue() == ""
+
+    def test_long_work_says_what_it_does(self):
+        said = threading.Event()
+
+        class Stream(io.StringIO):
+            def flush(self):
+                said.set()
+
+        stream = Stream()
+        with PatienceNotice("working out", stream, delay=0.0, interval=1000.0):
+            said.wait()
+        assert re.fullmatch(r"epsilometer: working out, for .* so far\n", stream.getvalue())

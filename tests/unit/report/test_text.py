@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from epsilometer.bounds import Counts, epsilon_lower
 from epsilometer.claims import (
     ZCDP,
     ApproxDeltaDP,
@@ -63,9 +62,15 @@ def test_not_refuted_says_what_would_have_been_refuted(make_result):
     assert "Strongest evidence" in text
 
 
-def test_what_is_detectable_is_an_estimate_for_some_leaks(make_result):
-    text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.97, detectable=1.03451)))
-    assert "estimated with planted leaks of simple kinds; other leaks may need more draws" in text
+def test_what_would_be_seen_names_the_kind_of_leak(make_result):
+    result = make_result(
+        Verdict.NOT_REFUTED, bound=0.97, detectable=1.03451, detectable_mass=0.000123
+    )
+    text = words(render_text(result))
+    assert "leaks that are spread over the usual outputs: a true ε of 1.035 or more" in text
+    assert "estimated with planted leaks" in text
+    assert "an output that only one input gives" in text
+    assert "power if its probability is 0.00013 or more, estimated with planted outputs" in text
 
 
 def test_nothing_is_said_of_power_that_is_unknown(make_result):
@@ -73,31 +78,25 @@ def test_nothing_is_said_of_power_that_is_unknown(make_result):
     assert "would be seen" not in text
 
 
-def test_too_few_draws_for_the_claim_say_how_many_even_a_perfect_event_needs(make_result):
-    few = (Counts(35, 35), Counts(0, 35))
-    result = make_result(Verdict.NOT_REFUTED, PureDP(8.0), counts=few, detectable=math.inf)
-    result = dataclasses.replace(result, samples_used=(50, 50))
-    text = words(render_text(result))
-    assert "too few draws for ε = 8: even a perfect event needs about 13,000 per side" in text
-    # Of 13,000 draws this audit would take 70 % for the certificate.
-    enough = 9100
-    assert epsilon_lower(Counts(enough, enough), Counts(0, enough), 0.05) > 8.0
-    assert epsilon_lower(Counts(8800, 8800), Counts(0, 8800), 0.05) < 8.0
-
-
-def test_too_few_draws_although_a_perfect_event_would_do(make_result):
+def test_spread_leaks_that_would_not_be_seen(make_result):
     text = words(render_text(make_result(Verdict.NOT_REFUTED, bound=0.1, detectable=math.inf)))
-    assert (
-        "too few draws: not even the largest of the planted leaks would have been refuted" in text
-    )
+    assert "not even the largest planted one would have been refuted with 90% power" in text
 
 
-@pytest.mark.parametrize("claim", [ApproxDP(30.0, 1e-6), GaussianDP(100.0), ZCDP(1e6)])
-@pytest.mark.parametrize("samples", [(0, 0), (10, 10)])
-def test_draws_that_nobody_can_make_are_not_asked_for(make_result, claim, samples):
-    result = make_result(Verdict.NOT_REFUTED, claim, bound=0.1, detectable=math.inf)
-    text = words(render_text(dataclasses.replace(result, samples_used=samples)))
-    assert "would be seen too few draws" in text
+@pytest.mark.parametrize(
+    ("p_value", "sentence", "figure"),
+    [
+        (0.04, "at most once in 25 audits like this one", "p-value 0.04."),
+        (3.1e-5, "at most once in 32,000 audits like this one", "p-value 3.1e-05."),
+        (1e-163, "at most once in 10^163 audits like this one", "p-value 1e-163."),
+        (5.8e-300, "at most once in 10^286 audits like this one", "p-value below 1e-286."),
+    ],
+)
+def test_how_rare_the_counts_are_if_the_claim_is_true(make_result, p_value, sentence, figure):
+    text = words(render_text(make_result(p_value=p_value)))
+    assert f"If the claim were true, evidence as strong as this would come {sentence}." in text
+    assert figure in text
+    assert "probability of at most" not in text
 
 
 def test_an_empty_event_is_said_to_be_none(make_result):

@@ -14,7 +14,7 @@ import pytest
 
 import epsilometer as em
 from epsilometer.cli import main
-from epsilometer.storage.exchange import memory_share
+from epsilometer.storage.formats import memory_share
 
 
 def header(shape, descr="<f8", fortran_order=False):

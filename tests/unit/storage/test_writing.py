@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from epsilometer.storage import writing as module
-from epsilometer.storage.writing import write_whole, writing
+from epsilometer.storage.writing import write_atomically, writing
 
 
 @pytest.fixture(params=["nameless", "named"])
@@ -40,8 +40,8 @@ def names(folder):
 
 
 def test_text_and_bytes(tmp_path, kind):
-    assert write_whole(tmp_path / "a", "ε\n") == tmp_path / "a"
-    write_whole(str(tmp_path / "b"), b"\0\xff")
+    assert write_atomically(tmp_path / "a", "ε\n") == tmp_path / "a"
+    write_atomically(str(tmp_path / "b"), b"\0\xff")
     assert (tmp_path / "a").read_bytes() == "ε\n".encode()
     assert (tmp_path / "b").read_bytes() == b"\0\xff"
     assert names(tmp_path) == ["a", "b"]
@@ -68,7 +68,7 @@ def test_a_full_disk_leaves_the_old_file_and_names_it(tmp_path, kind, size):
     path = tmp_path / "r.json"
     path.write_text("OLD")
     with small_files(), pytest.raises(OSError, match="File too large") as caught:
-        write_whole(path, "x" * size)
+        write_atomically(path, "x" * size)
     assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
     assert path.read_text() == "OLD"
     assert names(tmp_path) == ["r.json"]
@@ -83,7 +83,7 @@ def test_whatever_fails_at_the_end_leaves_the_old_file(tmp_path, kind, monkeypat
     path.write_text("OLD")
     monkeypatch.setattr(module.os, step, full)
     with pytest.raises(OSError, match="No space left") as caught:
-        write_whole(path, "new")
+        write_atomically(path, "new")
     assert caught.value.filename == str(path)
     assert path.read_text() == "OLD"
     assert names(tmp_path) == ["r.json"]
@@ -110,8 +110,8 @@ def test_the_file_behind_a_link_is_replaced(tmp_path, kind):
     (tmp_path / "real" / "r.json").write_text("OLD")
     (tmp_path / "link").symlink_to("real/r.json")
     (tmp_path / "new").symlink_to("real/not-yet")
-    write_whole(tmp_path / "link", "new")
-    write_whole(tmp_path / "new", "made")
+    write_atomically(tmp_path / "link", "new")
+    write_atomically(tmp_path / "new", "made")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real" / "r.json").read_text() == "new"
     assert (tmp_path / "real" / "not-yet").read_text() == "made"
@@ -121,8 +121,8 @@ def test_permissions_are_kept_and_new_files_are_like_others(tmp_path, kind):
     path = tmp_path / "r.json"
     path.write_text("OLD")
     path.chmod(0o640)
-    write_whole(path, "new")
-    write_whole(tmp_path / "other", "new")
+    write_atomically(path, "new")
+    write_atomically(tmp_path / "other", "new")
     (tmp_path / "usual").write_text("")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert (tmp_path / "other").stat().st_mode == (tmp_path / "usual").stat().st_mode
@@ -133,7 +133,7 @@ def test_a_file_that_may_not_be_written_stays(tmp_path, monkeypatch):
     path.write_text("OLD")
     monkeypatch.setattr(module.os, "access", lambda *_: False)  # root may always
     with pytest.raises(PermissionError) as caught:
-        write_whole(path, "new")
+        write_atomically(path, "new")
     assert caught.value.filename == str(path)
     assert path.read_text() == "OLD"
 
@@ -146,23 +146,23 @@ def test_a_folder_that_takes_no_other_file(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(module._Draft, "_open", refuse)
-    write_whole(path, "new")
+    write_atomically(path, "new")
     assert path.read_text() == "new"
     with pytest.raises(PermissionError, match="another"):
-        write_whole(tmp_path / "another", "new")
+        write_atomically(tmp_path / "another", "new")
 
 
 @pytest.mark.parametrize("name", ["no/such/folder/r.json", "file/r.json", ".", "n" * 300])
 def test_places_where_no_file_can_be(tmp_path, name):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"r\.json|directory|too long") as caught:
-        write_whole(tmp_path / name, "new")
+        write_atomically(tmp_path / name, "new")
     assert caught.value.filename == str(tmp_path / name)
     assert names(tmp_path) == ["file"]
 
 
 def test_the_longest_name_that_there_is(tmp_path, kind):
-    write_whole(tmp_path / ("n" * 255), "new")
+    write_atomically(tmp_path / ("n" * 255), "new")
     assert (tmp_path / ("n" * 255)).read_text() == "new"
 
 
@@ -172,26 +172,26 @@ def test_what_is_no_regular_file_is_written_directly(tmp_path):
     read = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    write_whole(pipe, "through")
+    write_atomically(pipe, "through")
     reader.join(10)
     assert read == ["through"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    write_whole("/dev/null", "nothing")
+    write_atomically("/dev/null", "nothing")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")
 def test_a_full_device_is_named():
     with pytest.raises(OSError, match="No space left") as caught:
-        write_whole("/dev/full", "nothing")
+        write_atomically("/dev/full", "nothing")
     assert caught.value.filename == "/dev/full"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no such name")
 def test_standard_output_goes_on_where_it_is(tmp_path):
     code = (
-        "import sys\nfrom epsilometer.storage.writing import write_whole\n"
-        "print('before'); write_whole('/dev/stdout', 'between\\n'); print('after')"
+        "import sys\nfrom epsilometer.storage.writing import write_atomically\n"
+        "print('before'); write_atomically('/dev/stdout', 'between\\n'); print('after')"
     )
     with (tmp_path / "out").open("w") as out:
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True)

@@ -43,3 +43,11 @@ def test_what_weakens_a_reading_is_said(make_outcome):
     settings = {**outcome.result.settings, "suppress": ["drift"]}
     weakened = replace(outcome, result=replace(outcome.result, settings=settings))
     assert weakened.figures.endswith(", with the drift check switched off")
+
+
+def test_blind_audits_fail_only_where_that_is_asked_for(make_outcome):
+    outcome = make_outcome(verdict=Verdict.NOT_REFUTED)
+    assert outcome.status(fail_blind=True) == 0
+    blind = replace(outcome, result=replace(outcome.result, blind="too few draws"))
+    assert (blind.status(), blind.status(fail_blind=True)) == (0, 3)
+    assert "could not have been refuted: too few draws" in blind.figures

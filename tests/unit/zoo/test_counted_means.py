@@ -9,9 +9,9 @@ from scipy import integrate, stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, PureDP, RenyiDP
-from epsilometer.zoo.laws.counted_means import (
-    UnequalGaussianLaw,
-    UnequalLaplaceLaw,
+from epsilometer.zoo.distributions.counted_means import (
+    UnequalGaussianDistributions,
+    UnequalLaplaceDistributions,
     gaussian_mean_density,
     laplace_mean_density,
 )
@@ -38,6 +38,7 @@ def quad(function, pieces):
 @pytest.mark.parametrize("count", [0.005, 0.5, 6.0])
 @pytest.mark.parametrize("total", [0.0, 0.4, -1.5])
 @pytest.mark.parametrize("t", [0.0, 1e-3, 0.08, 1.0, -1.0, -40.0])
+@pytest.mark.paper("C35", "equal")
 def test_the_density_with_laplace_noise_is_an_integral(count, total, t):
     def integrand(y):
         return y / 4 * math.exp(-abs(y - count) - abs(y * t - total))
@@ -52,6 +53,7 @@ def test_the_density_with_laplace_noise_is_an_integral(count, total, t):
 
 @pytest.mark.parametrize("count", [0.005, 0.5, 6.0])
 @pytest.mark.parametrize("distance", [0.0, 1e-4, 0.3, 7.0, 2000.0])
+@pytest.mark.paper("C36", "corrected")
 def test_the_density_with_gaussian_noise_is_an_integral(count, distance):
     def integrand(y):
         return y * stats.norm.pdf(y * distance) * math.exp(-abs(y - count)) / 2
@@ -67,7 +69,7 @@ def test_the_density_with_gaussian_noise_is_an_integral(count, distance):
 )
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])
 def test_nothing_of_the_law_is_lost(name, epsilon):
-    law = zoo.find(name, epsilon=epsilon).pair_law
+    law = zoo.find(name, epsilon=epsilon).distributions
     assert law.left.sum() == pytest.approx(1.0, abs=1e-9)
     assert law.right.sum() == pytest.approx(1.0, abs=1e-9)
 
@@ -158,7 +160,7 @@ def test_gaussian_delta_over_a_noisy_count_is_an_integral(epsilon):
 @pytest.mark.parametrize("order", [1.5, 1.9, 1.0])
 @pytest.mark.parametrize("shift", [0.0, 1.0])
 def test_unequal_laplace_renyi_is_an_integral(order, shift):
-    law = UnequalLaplaceLaw(shift, (2.0, 1.0))
+    law = UnequalLaplaceDistributions(shift, (2.0, 1.0))
     p, q = stats.laplace(0.0, 2.0).logpdf, stats.laplace(shift, 1.0).logpdf
     assert law.renyi(order) == pytest.approx(
         renyi_by_quad(p, q, order, {-700, -30, 0, shift, 30, 700}), abs=1e-7
@@ -168,13 +170,13 @@ def test_unequal_laplace_renyi_is_an_integral(order, shift):
 
 @pytest.mark.parametrize("order", [1.2, 1.0])
 def test_unequal_gaussian_renyi_is_an_integral(order):
-    law = UnequalGaussianLaw(1.0, (2.0, 1.0))
+    law = UnequalGaussianDistributions(1.0, (2.0, 1.0))
     p, q = stats.norm(0.0, 2.0).logpdf, stats.norm(1.0, 1.0).logpdf
     assert law.renyi(order) == pytest.approx(
         renyi_by_quad(p, q, order, {-60, -8, 0, 1, 8, 60}), abs=1e-7
     )
     assert law.renyi(1.5) == math.inf
-    assert UnequalGaussianLaw(1.0, (1.5, 1.0)).renyi(1.5) < math.inf
+    assert UnequalGaussianDistributions(1.0, (1.5, 1.0)).renyi(1.5) < math.inf
 
 
 def renyi_by_quad(p, q, order, pieces):
@@ -193,9 +195,18 @@ def one_way(p, q, order, pieces):
 @pytest.mark.parametrize(
     ("law", "densities"),
     [
-        (UnequalLaplaceLaw(1.0, (2.0, 1.0)), (stats.laplace(0, 2).pdf, stats.laplace(1, 1).pdf)),
-        (UnequalGaussianLaw(1.0, (2.0, 1.0)), (stats.norm(0, 2).pdf, stats.norm(1, 1).pdf)),
-        (UnequalGaussianLaw(0.5, (1.0, 1.1)), (stats.norm(0, 1).pdf, stats.norm(0.5, 1.1).pdf)),
+        (
+            UnequalLaplaceDistributions(1.0, (2.0, 1.0)),
+            (stats.laplace(0, 2).pdf, stats.laplace(1, 1).pdf),
+        ),
+        (
+            UnequalGaussianDistributions(1.0, (2.0, 1.0)),
+            (stats.norm(0, 2).pdf, stats.norm(1, 1).pdf),
+        ),
+        (
+            UnequalGaussianDistributions(0.5, (1.0, 1.1)),
+            (stats.norm(0, 1).pdf, stats.norm(0.5, 1.1).pdf),
+        ),
     ],
     ids=["laplace", "gaussian", "nearly equal"],
 )
@@ -210,7 +221,7 @@ def test_unequal_deltas_are_integrals(law, densities, epsilon):
 
 def test_a_large_epsilon_does_not_overflow():
     assert zoo.nondp_gaussian1(50.0).truth() > 50
-    assert UnequalGaussianLaw(1.0, (2.0, 1.0)).delta(1e4) == 0.0
+    assert UnequalGaussianDistributions(1.0, (2.0, 1.0)).delta(1e4) == 0.0
     assert zoo.nondp_laplace1(1.0).truth(RenyiDP, order=1.5) < zoo.nondp_laplace1(1.0).truth(PureDP)
 
 

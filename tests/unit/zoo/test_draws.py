@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from epsilometer import zoo
-from epsilometer.zoo.laws.sparse_vector import Scheme, answer_probabilities
+from epsilometer.zoo.distributions.sparse_vector import Scheme, answer_probabilities
 
 RUNS = 200_000
 FALSE_ALARM = 1e-9
@@ -109,7 +109,7 @@ def test_an_event_has_its_exact_probability(case, rng):
 @pytest.mark.parametrize("side", [0, 1])
 def test_positions_of_the_noisy_maximum_have_their_exact_law(noise, side, rng):
     entry = zoo.report_noisy_max(noise=noise)
-    law = entry.pair_law
+    law = entry.distributions
     assert_counts(np.bincount(draw(entry, side, rng), minlength=6), law.right if side else law.left)
 
 

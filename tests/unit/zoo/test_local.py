@@ -296,7 +296,7 @@ def test_rappor_that_makes_no_sense(parameters, named):
 def test_the_law_of_local_hashing_is_that_of_its_draws(make):
     entry, n = make(1.5, categories=8), 40_000
     features = entry.mechanism.features.function
-    for side, law in ((0, entry.pair_law.left), (1, entry.pair_law.right)):
+    for side, law in ((0, entry.distributions.left), (1, entry.distributions.right)):
         reports = entry.mechanism.function(side, n, np.random.default_rng(side))
         seen = [tuple(features(report).values()) for report in reports]
         counts = np.array(

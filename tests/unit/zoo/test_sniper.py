@@ -8,7 +8,11 @@ import pytest
 
 from epsilometer import zoo
 from epsilometer.errors import InputError
-from epsilometer.zoo.laws.exact import discrete_law, independent_law, laplace_law
+from epsilometer.zoo.distributions.exact import (
+    discrete_distributions,
+    independent_distributions,
+    laplace_distributions,
+)
 from epsilometer.zoo.sniper import SNIPER_NAMES
 
 # (P(E), Q(E)) of the strongest single event with 1.07 million draws, found elsewhere by drawing.
@@ -58,7 +62,7 @@ def greatest_power(law, q):
 def test_the_law_allows_the_strongest_event_and_nothing_much_stronger(name):
     p, q = STRONGEST[name]
     expected = 0.01 if p > 1e-3 else 0.06  # events found by drawing: the rarer, the rougher
-    assert greatest_power(zoo.find(name).pair_law, q) == pytest.approx(p, rel=expected)
+    assert greatest_power(zoo.find(name).distributions, q) == pytest.approx(p, rel=expected)
 
 
 @pytest.mark.parametrize(("name", "truth"), TRUTHS.items())
@@ -146,7 +150,7 @@ def parallel_ratios(draws, pair):
 def test_laws_of_several_numbers_agree_with_likelihood_ratios_of_draws(name, ratios, n):
     """At every tenth quantile the shares differ by less than 6.5 spreads, which chance does once in 1e10 times."""
     entry, rng = zoo.find(name), np.random.default_rng(5)
-    law, pair = entry.pair_law, (entry.worst_pair.left, entry.worst_pair.right)
+    law, pair = entry.distributions, (entry.worst_pair.left, entry.worst_pair.right)
     losses = np.log(law.left) - np.log(law.right)
     slack = 2e-3 * law.pure_epsilon()
     for side, cells in enumerate((law.left, law.right)):
@@ -161,20 +165,22 @@ def test_laws_of_several_numbers_agree_with_likelihood_ratios_of_draws(name, rat
 
 
 def test_independent_outputs_multiply():
-    one = discrete_law(np.array([0.7, 0.3]), np.array([0.4, 0.6]))
+    one = discrete_distributions(np.array([0.7, 0.3]), np.array([0.4, 0.6]))
     cells = list(itertools.product(range(2), repeat=3))
     sides = [
         np.array([math.prod(side[i] for i in cell) for cell in cells])
         for side in (one.left, one.right)
     ]
-    expected, found = discrete_law(*sides), independent_law([one] * 3)
+    expected, found = discrete_distributions(*sides), independent_distributions([one] * 3)
     for epsilon in (0.0, 0.3, 1.0):
         assert found.delta(epsilon) == pytest.approx(expected.delta(epsilon), abs=1e-12)
     assert found.pure_epsilon() == pytest.approx(expected.pure_epsilon())
 
 
 def test_independent_laplace_noises_have_the_divergences_of_their_sum():
-    found = independent_law([laplace_law(0.5)] * 4)
+    found = independent_distributions([laplace_distributions(0.5)] * 4)
     for order in (1.0, 2.0, 10.0):
-        assert found.renyi(order) == pytest.approx(4 * laplace_law(0.5).renyi(order), rel=1e-3)
+        assert found.renyi(order) == pytest.approx(
+            4 * laplace_distributions(0.5).renyi(order), rel=1e-3
+        )
     assert found.pure_epsilon() == pytest.approx(2.0)

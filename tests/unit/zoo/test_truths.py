@@ -9,12 +9,12 @@ from scipy import integrate, stats
 
 from epsilometer import zoo
 from epsilometer.claims import ApproxDP, PureDP, RenyiDP
-from epsilometer.zoo.laws.sparse_vector import (
+from epsilometer.zoo.distributions.sparse_vector import (
     Scheme,
     answer_probabilities,
-    answers_law,
-    compared_value_law,
-    first_above_law,
+    answers_distributions,
+    compared_value_distributions,
+    first_above_distributions,
 )
 
 
@@ -36,6 +36,7 @@ def renyi_by_quad(p, q, order, pieces):
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(0.2, 0.115834), (0.7, 0.541662), (1.5, 1.399228)])
+@pytest.mark.paper("A29", "equal")
 def test_exponential_has_the_papers_rate(epsilon, rate):
     entry = zoo.exponential(epsilon)
     assert entry.mechanism.function.keywords["rate"] == pytest.approx(rate, abs=6e-7)
@@ -66,6 +67,7 @@ def max_density(count, scale, centre):
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 1.5])
+@pytest.mark.paper("A28", "corrected")
 def test_noisy_max_value_truths_are_integrals(epsilon):
     entry = zoo.noisy_max_value(epsilon)
     p, q = max_density(3, 3 / epsilon, 0.0), max_density(3, 3 / epsilon, 1.0)
@@ -102,6 +104,7 @@ def winning_chance(noise, scale, queries, winner):
     ("noise", "law"), [("laplace", stats.laplace), ("exponential", stats.expon)]
 )
 @pytest.mark.parametrize("epsilon", [0.7, 1.5])
+@pytest.mark.paper("A25", "equal")
 def test_report_noisy_max_truth_is_an_integral(noise, law, epsilon):
     entry = zoo.report_noisy_max(epsilon, noise=noise)
     tables = [
@@ -142,6 +145,7 @@ def answer_chance(scheme, queries, answers):
     "scheme",
     [Scheme(2 / 0.7, 4 / 0.7, 1), Scheme(4.0, 4 / 3, 2), Scheme(2.0, 2.0, None, threshold=0.3)],
 )
+@pytest.mark.paper("C38", "equal")
 def test_answer_probabilities_are_integrals(scheme):
     queries = [2.0, 0.0, 1.0]
     table = answer_probabilities(scheme, queries)
@@ -175,12 +179,14 @@ def test_a_threshold_that_is_noised_anew_makes_the_rounds_independent():
         (zoo.svt5, [math.inf] * 3),
     ],
 )
+@pytest.mark.paper("A26", "equal")
 def test_sparse_vectors_match_the_measured_figures(make, figures):
     assert [make(epsilon).truth() for epsilon in (0.2, 0.7, 1.5)] == pytest.approx(
         figures, abs=5.1e-4
     )
 
 
+@pytest.mark.paper("C38", "equal")
 def test_version_4_nearly_reaches_its_known_level():
     """(1 + 6c)/4 epsilon is what it keeps."""
     for epsilon, cutoff in itertools.product((0.2, 0.7, 1.5), (1, 2)):
@@ -223,7 +229,8 @@ def test_the_worst_pair_is_the_worst_of_the_usual_patterns(name, epsilon):
     function = entry.mechanism.function
     scheme = function.scheme if hasattr(function, "scheme") else function.keywords["scheme"]
     assert (
-        max(answers_law(scheme, *pair).pure_epsilon() for pair in PATTERNS) <= entry.truth() + 1e-9
+        max(answers_distributions(scheme, *pair).pure_epsilon() for pair in PATTERNS)
+        <= entry.truth() + 1e-9
     )
 
 
@@ -231,7 +238,7 @@ def test_the_pair_of_numerical_svt_is_the_worst_of_the_usual_patterns():
     entry = zoo.numerical_svt(0.7)
     function = entry.mechanism.function
     scheme = function.scheme if hasattr(function, "scheme") else function.keywords["scheme"]
-    others = [first_above_law(scheme, *pair, 3 / 0.7).pure_epsilon() for pair in PATTERNS]
+    others = [first_above_distributions(scheme, *pair, 3 / 0.7).pure_epsilon() for pair in PATTERNS]
     assert max(others) <= entry.truth() + 1e-9 < 0.7
     assert entry.truth() == pytest.approx(0.6887, abs=1e-4)
 
@@ -239,7 +246,7 @@ def test_the_pair_of_numerical_svt_is_the_worst_of_the_usual_patterns():
 def test_the_pair_of_version_3_gives_an_audit_most_to_find():
     """Other patterns have a larger loss, but on events that are too rare: delta at a high epsilon counts."""
     scheme = zoo.svt3(1.5).mechanism.function.keywords["scheme"]
-    deltas = [compared_value_law(scheme, *pair).delta(3.2) for pair in PATTERNS]
+    deltas = [compared_value_distributions(scheme, *pair).delta(3.2) for pair in PATTERNS]
     assert zoo.svt3(1.5).truth(ApproxDP, epsilon=3.2) == pytest.approx(max(deltas), rel=1e-9)
 
 
@@ -277,7 +284,7 @@ def compared_densities_on_a_grid(scheme, queries, grid):
 
 def test_released_compared_value_has_an_integral_for_its_truth():
     scheme, left, right = Scheme(2.0, 1.0, 1), [0.0, 1.0, 2.0], [1.0, 0.0, 1.0]
-    law = compared_value_law(scheme, left, right)
+    law = compared_value_distributions(scheme, left, right)
     grid = np.linspace(-70.0, 70.0, 280_001)  # a step of 1/2000, with the kinks 0, 1, 2 on it
     (p, p_silent), (q, q_silent) = (
         compared_densities_on_a_grid(scheme, side, grid) for side in (left, right)
@@ -324,7 +331,7 @@ def test_fresh_noise_adds_the_losses_of_position_and_value():
     ]
     losses = [abs(math.log(p / q)) for p, q in zip(*tables, strict=True)]
     exact = max(losses[0] + 1 / 3, losses[1] + 1 / 3, losses[2])
-    assert first_above_law(scheme, left, right, 3.0).pure_epsilon() == pytest.approx(
+    assert first_above_distributions(scheme, left, right, 3.0).pure_epsilon() == pytest.approx(
         exact, abs=1e-9
     )
 

@@ -6,7 +6,7 @@ Example:
     True
 """
 
-from epsilometer.inputs.coordinates import RELATIONS, Neighbours
+from epsilometer.inputs.coordinates import RELATIONS, Coordinate, Neighbours, check_relation
 from epsilometer.inputs.domains.numbers import (
     Boolean,
     Category,
@@ -14,6 +14,7 @@ from epsilometer.inputs.domains.numbers import (
     Domain,
     Integer,
     Number,
+    Sphere,
     Text,
 )
 from epsilometer.inputs.domains.records import Optional
@@ -23,6 +24,7 @@ __all__ = [
     "RELATIONS",
     "Boolean",
     "Category",
+    "Coordinate",
     "Date",
     "Domain",
     "Integer",
@@ -32,8 +34,10 @@ __all__ = [
     "Optional",
     "Queries",
     "Records",
+    "Sphere",
     "Table",
     "Text",
     "Vector",
+    "check_relation",
     "from_strategy",
 ]

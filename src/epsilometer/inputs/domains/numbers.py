@@ -13,6 +13,7 @@ from epsilometer.claims.base import check_positive, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Coordinate, Neighbours, Point, Special, Value
 from epsilometer.inputs.pairs import Pair
+from epsilometer.one_line import one_line
 
 # The numbers at which the machine's integers of 8 to 64 bits end, with and without a sign.
 _MACHINE_LIMITS = (
@@ -212,6 +213,9 @@ class Category(Value):
             if any(value == earlier for earlier in self.values[:number]):
                 raise InputError(f"values={self.values!r:.100} names a value twice")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(values={one_line(self.values)})"
+
     @property
     def is_fixed(self) -> bool:
         """Whether there is only one value."""
@@ -261,7 +265,7 @@ class Category(Value):
         return super(Category, self).neighbours(relation)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Boolean(Category):
     """True or False."""
 
@@ -401,6 +405,85 @@ class Date(Value):
     def contains(self, record: Any) -> bool:
         """Returns whether it is a day between the ends."""
         return type(record) is datetime.date and self.low <= record <= self.high
+
+
+# A point of the cube is kept this far from its ends, where the normal quantile is infinite.
+_CUBE_MARGIN = 2.0**-53
+# How far the norm of a vector may be from the radius, relative to it, for the rounding of floats.
+_NORM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Sphere(Value):
+    """Vectors of one norm: canaries, which differ as much as clipped vectors can.
+
+    A uniform point of the cube stands for a uniform direction, so that `finders.Random` draws
+    canaries uniformly on the sphere. `Records(Sphere(64), size=3)` with the relation "add-remove"
+    leaves one of them out on the right.
+
+    Attributes:
+        dimension: how many numbers a vector has.
+        radius: their Euclidean norm.
+    """
+
+    dimension: int
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_whole("dimension", self.dimension, 1)
+        check_positive("radius", self.radius)
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """One per axis."""
+        return (Coordinate(has_ends=False),) * self.dimension
+
+    def record(self, point: Point) -> tuple[float, ...]:
+        """Returns the vector that a point stands for."""
+        from scipy.special import ndtri  # loads slowly, and only spheres need it
+
+        inside = np.clip(np.asarray(point), _CUBE_MARGIN, 1.0 - _CUBE_MARGIN)
+        direction = np.asarray(ndtri(inside), dtype=np.float64)
+        norm = float(np.linalg.norm(direction))
+        if norm == 0.0:
+            # The middle of the cube has no direction; the first axis is as good as any.
+            return self._along_first_axis(self.radius)
+        return tuple((direction * (self.radius / norm)).tolist())
+
+    def other(self, point: Point, record: Any) -> tuple[float, ...]:
+        """Returns another vector; if need be, the opposite one."""
+        vector = self.record(point)
+        if vector != record:
+            return vector
+        return tuple(-number for number in vector)
+
+    @property
+    def specials(self) -> list[Special]:
+        """Ends of axes and of diagonals, vectors off the sphere, and numbers like no other."""
+        even = float(self.radius) / math.sqrt(self.dimension)
+        return cube.distinct(
+            [
+                Special(self._along_first_axis(self.radius), "along one axis"),
+                Special(self._along_first_axis(-self.radius), "against one axis"),
+                Special((even,) * self.dimension, "along the diagonal"),
+                Special((0.0,) * self.dimension, "the zero vector"),
+                Special(self._along_first_axis(1e3 * self.radius), "far outside the sphere"),
+                Special(self._along_first_axis(math.nan), "a vector with NaN"),
+                Special(self._along_first_axis(math.inf), "a vector with infinity"),
+                cube.MISSING,
+            ]
+        )
+
+    def contains(self, record: Any) -> bool:
+        """Returns whether it is a vector of this norm."""
+        if not isinstance(record, list | tuple | np.ndarray) or len(record) != self.dimension:
+            return False
+        if not all(_is_number(number) for number in record):
+            return False
+        return math.isclose(math.hypot(*record), self.radius, rel_tol=_NORM_TOLERANCE)
+
+    def _along_first_axis(self, length: float) -> tuple[float, ...]:
+        return (float(length), *[0.0] * (self.dimension - 1))
 
 
 def _is_number(value: object) -> bool:

@@ -33,7 +33,7 @@ class RecordPairs:
     most: int
     relation: str
     wrap: Callable[[list[Any]], Any]
-    user: str | None = None
+    user: str | int | None = None
 
     def __post_init__(self) -> None:
         if self.record.is_fixed and self._replaces:
@@ -90,6 +90,7 @@ def changed(
     record: Record,
     left: list[Any],
     relation: str,
+    *,
     place: int,
     point: Point,
     u: float,
@@ -254,8 +255,8 @@ class Optional(Value):
         return record is None or bool(self.domain.contains(record))
 
 
-@dataclass(frozen=True, slots=True)
-class Seen(Category):
+@dataclass(frozen=True, slots=True, repr=False)
+class ObservedCategory(Category):
     """Values that were generated; any other value may belong to the domain as well."""
 
     def __post_init__(self) -> None:

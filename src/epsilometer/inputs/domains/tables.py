@@ -12,7 +12,13 @@ from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.coordinates import Container, Coordinate, Neighbours, Point, Record
 from epsilometer.inputs.domains.numbers import Category, Integer, Number
-from epsilometer.inputs.domains.records import RecordPairs, Row, Seen, ShiftedAnswers, changed
+from epsilometer.inputs.domains.records import (
+    ObservedCategory,
+    RecordPairs,
+    Row,
+    ShiftedAnswers,
+    changed,
+)
 from epsilometer.inputs.pairs import Pair
 
 # The fewest and the most records that a dataset has by default: enough for every edge case, few
@@ -63,7 +69,7 @@ class Datasets:
     most: int
     container: Container
     relation: str
-    user: str | None = None
+    user: str | int | None = None
     sensitivity: float | None = None
     examples: tuple[list[Any], ...] = ()
 
@@ -134,8 +140,8 @@ class Records(RecordDomain):
     also all of them moved by at most `sensitivity`, each ("linf") or in total ("l1").
 
     Attributes:
-        value: the domain of a record: `Number`, `Integer`, `Boolean`, `Category`, `Text`, `Date` or
-            `Optional`.
+        value: the domain of a record: `Number`, `Integer`, `Boolean`, `Category`, `Text`, `Date`,
+            `Sphere` or `Optional`.
         size: the fewest and the most records, or how many.
         container: "list", "numpy" or "series" (of pandas).
         dtype: of numpy's arrays and of series; None takes that of the values.
@@ -256,8 +262,8 @@ class Table(RecordDomain):
     """Tables: rows with a value for every column.
 
     Neighbours: one row replaced by any other ("replace") or left out on the right ("add-remove"),
-    one value of one row replaced ("substitute-column"), or all rows of one user left out on the
-    right ("user").
+    or one value of one row replaced ("substitute-column"). With a user column: all rows of one user
+    left out on the right ("user"), and nothing else.
 
     Attributes:
         columns: the domain of each column: `Number`, `Integer`, `Boolean`, `Category`, `Text`,
@@ -285,18 +291,19 @@ class Table(RecordDomain):
             names = ", ".join(map(repr, self.columns))
             raise InputError(f"user={self.user!r} must be one of the columns: {names}")
         check_container(self.container, ("rows", "pandas", "polars", "numpy"), self.dtype)
-        self.datasets("replace")
+        self.datasets(self.relations[0])
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Those of all tables, and "user" if a column names users."""
-        relations = ("replace", "add-remove", "substitute-column")
-        return relations if self.user is None else (*relations, "user")
+        """Those of all tables, or "user" alone if a column names users."""
+        if self.user is not None:
+            return ("user",)
+        return ("replace", "add-remove", "substitute-column")
 
     def datasets(self, relation: str) -> Datasets:
         """Returns lists of rows."""
-        words = "a table" if self.user else "a table without user="
-        cube.check_relation(relation, self.relations, words)
+        cube.check_user_relation(relation, self.user)
+        cube.check_relation(relation, self.relations, "a table")
         least, most = check_sizes("rows", self.rows)
         return Datasets(
             record=Row(self.columns),
@@ -381,22 +388,23 @@ class Examples(RecordDomain):
     record: Any
     examples: tuple[list[Any], ...] = field(repr=False)
     container: Container = field(repr=False)
-    user: str | None = None
+    user: str | int | None = None
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """One value can only be replaced; of records, one can be missing."""
+        """One value can only be replaced; of records, one can be missing, or all of a user."""
         if self.container.kind == "one":
             return ("replace",)
+        if self.user is not None:
+            return ("user",)
         relations = ["replace", "add-remove"]
         if isinstance(self.record, Row):
             relations.append("substitute-column")
-        if self.user is not None:
-            relations.append("user")
         return tuple(relations)
 
     def datasets(self, relation: str) -> Datasets:
         """Returns the examples."""
+        cube.check_user_relation(relation, self.user)
         cube.check_relation(relation, self.relations, "these datasets")
         most = max(len(records) for records in self.examples)
         if self.container.kind != "one":
@@ -504,6 +512,6 @@ def _examples_of(datasets: list[Any]) -> Examples:
     specials = cube.distinct((value, "") for records in lists for value in records)
     if not specials:
         raise InputError("the strategy made nothing but empty datasets, which have no neighbours")
-    record = Seen(tuple(special.value for special in specials))
+    record = ObservedCategory(tuple(special.value for special in specials))
     container = Container(kind, {None: record}, dtype)
     return Examples(record=record, examples=tuple(lists), container=container)

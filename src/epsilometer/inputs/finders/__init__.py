@@ -12,16 +12,16 @@ Example:
 from epsilometer.inputs.finders.base import DomainFinder
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.plain import Grid, Patterns, Random
-from epsilometer.inputs.finders.rounds import Candidate, RoundFinder
+from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import Finder
 
 __all__ = [
     "Bayesian",
-    "Candidate",
     "DomainFinder",
     "Finder",
     "Grid",
+    "PairCandidate",
     "Patterns",
     "Random",
     "RoundFinder",

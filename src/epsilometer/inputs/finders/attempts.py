@@ -17,7 +17,7 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.inputs.coordinates import Point, Special, near
 from epsilometer.inputs.domains.numbers import Integer
-from epsilometer.inputs.domains.records import Seen, with_value
+from epsilometer.inputs.domains.records import ObservedCategory, with_value
 from epsilometer.inputs.domains.tables import Datasets
 
 Family = Callable[[np.random.Generator], Iterator["Attempt"]]
@@ -31,6 +31,17 @@ _STRANGENESS_OF_OTHERS = 10
 
 # Relative error that rounding may add to a distance.
 _ROUNDING = 1e-9
+
+# How often the differing record is put in front of the others, instead of behind them.
+_IN_FRONT = 0.25
+# How often a typical dataset has two records at most: small ones show most.
+_FEW_RECORDS = 0.3
+# How often the neighbour of a special value is another special value of the domain.
+_SPECIAL_NEIGHBOUR = 0.7
+# How often a value beyond the domain stands on both sides, while another record differs.
+_SPECIAL_ON_BOTH_SIDES = 0.2
+# How often all rows of a heavy user are equal.
+_EQUAL_ROWS = 0.7
 
 # The names of the families.
 TYPICAL = "typical data"
@@ -159,7 +170,7 @@ class Builder:
         if space.examples:
             base = list(space.examples[int(rng.integers(len(space.examples)))])
             must_exist = space.relation in ("replace", "substitute-column", "user")
-            if base and (must_exist or rng.random() < 0.5):
+            if base and (must_exist or _fair_coin(rng)):
                 return self._pair_of_example(
                     rng,
                     family=family,
@@ -168,7 +179,7 @@ class Builder:
                     replacement=replaced if record is None else record,
                 )
         base = base[: space.most - 1]
-        place = 0 if rng.random() < 0.25 else len(base)
+        place = 0 if rng.random() < _IN_FRONT else len(base)
         if space.relation == "add-remove":
             return Attempt(
                 family=family, note=note, base=base, place=place, left=[record], right=[]
@@ -240,7 +251,7 @@ class Builder:
         """Yields random records, and a random neighbour."""
         while True:
             count = int(rng.integers(self.fewest, self.space.most))
-            if rng.random() < 0.3:
+            if rng.random() < _FEW_RECORDS:
                 count = max(self.fewest, min(count, 2))
             yield self.pair(
                 rng,
@@ -274,7 +285,7 @@ class Builder:
         """A record with every value at an edge of its range."""
         row: Any = self.record(rng)
         for name, domain in self.space.columns.items():
-            if self._inside[name] and not isinstance(domain, Seen):
+            if self._inside[name] and not isinstance(domain, ObservedCategory):
                 row = with_value(row, name, _any_of(self._inside[name], rng).value)
         return row
 
@@ -286,15 +297,15 @@ class Builder:
         while True:
             for number in rng.permutation(len(specials)).tolist():
                 name, special = specials[number]
-                row = self.record(rng) if rng.random() < 0.5 else self.extreme(rng)
+                row = self.record(rng) if _fair_coin(rng) else self.extreme(rng)
                 record = with_value(row, name, special.value)
                 others = self._inside[name]
-                if others and rng.random() < 0.7:
+                if others and rng.random() < _SPECIAL_NEIGHBOUR:
                     replaced = with_value(row, name, _any_of(others, rng).value)
                 else:
                     replaced = self.record(rng)
                 base = next(bases)
-                if base and family.startswith(BEYOND) and rng.random() < 0.2:
+                if base and family.startswith(BEYOND) and rng.random() < _SPECIAL_ON_BOTH_SIDES:
                     # The special value is on both sides, while another record differs.
                     base = [*base[:-1], record]
                     record = self.extreme(rng)
@@ -320,7 +331,7 @@ class Builder:
             for count in dict.fromkeys((0, most, 1, most - 1)):
                 if not self.fewest <= count <= most:
                     continue
-                if rng.random() < 0.5:
+                if _fair_coin(rng):
                     base = self.records(rng, count)
                 else:
                     base = [self.extreme(rng)] * count
@@ -329,7 +340,7 @@ class Builder:
                     family=SIZES,
                     note=f"a dataset of {count} to {count + 1} records",
                     base=base,
-                    record=self.record(rng) if rng.random() < 0.5 else self.extreme(rng),
+                    record=self.record(rng) if _fair_coin(rng) else self.extreme(rng),
                     replaced=self.extreme(rng),
                 )
 
@@ -339,22 +350,18 @@ class Builder:
             count = int(rng.integers(max(1, self.fewest), self.space.most))
             one = self.extreme(rng)
             other = self.extreme(rng)
-            yield self.pair(
-                rng,
-                family=ALIKE,
-                note="all records equal",
-                base=[one] * count,
-                record=one,
-                replaced=other,
-            )
-            yield self.pair(
-                rng,
-                family=ALIKE,
-                note="all other records equal",
-                base=[one] * count,
-                record=other,
-                replaced=one,
-            )
+            for note, record, replaced in (
+                ("all records equal", one, other),
+                ("all other records equal", other, one),
+            ):
+                yield self.pair(
+                    rng,
+                    family=ALIKE,
+                    note=note,
+                    base=[one] * count,
+                    record=record,
+                    replaced=replaced,
+                )
             typical = self.record(rng)
             yield self.pair(
                 rng,
@@ -385,7 +392,7 @@ class Builder:
                 specials = self._inside[names[number]]
                 if specials:
                     record = with_value(record, names[number], _any_of(specials, rng).value)
-            replaced = self.extreme(rng) if rng.random() < 0.5 else typical
+            replaced = self.extreme(rng) if _fair_coin(rng) else typical
             yield self.pair(
                 rng,
                 family=COLUMNS,
@@ -401,7 +408,7 @@ class Builder:
         while True:
             row = self.either(rng, extreme=0.7)
             count = int(rng.integers(1, self.space.most))
-            if rng.random() < 0.7:
+            if rng.random() < _EQUAL_ROWS:
                 more_rows = [row] * count
             else:
                 more_rows = [{**record, user: row[user]} for record in self.records(rng, count)]
@@ -430,11 +437,11 @@ class Builder:
         if isinstance(domain, Integer):
             reach = math.floor(reach)
         while True:
-            if edges and rng.random() < 0.5:
+            if edges and _fair_coin(rng):
                 left = [self.extreme(rng)] * space.most
             else:
                 left = self.records(rng, space.most)
-            if edges and rng.random() < 0.5:
+            if edges and _fair_coin(rng):
                 left = [self.extreme(rng) for _ in range(space.most)]
             moves = reach * self._steps(rng)
             number_type = type(left[0])
@@ -454,7 +461,7 @@ class Builder:
     def _steps(self, rng: np.random.Generator) -> Floats:
         """By how many times the sensitivity each number moves, shape (most,): −1, 0 or 1."""
         size = self.space.most
-        if rng.random() < 0.5:
+        if _fair_coin(rng):
             steps = rng.choice([-1.0, 0.0, 1.0], size=size)
         else:
             steps = np.full(size, 1.0)
@@ -688,6 +695,11 @@ class Builder:
         if attempt.size == 1 and self.space.most > 1:
             return "a single record"
         return attempt.family
+
+
+def _fair_coin(rng: np.random.Generator) -> bool:
+    """Returns True half of the time."""
+    return bool(rng.random() < 0.5)  # noqa: PLR2004  # this is what makes it fair
 
 
 def _any_of(specials: list[Special], rng: np.random.Generator) -> Special:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -12,7 +13,10 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
+from epsilometer.one_line import cut
 
+# Characters of one setting in the repr of a finder.
+_MAX_SETTING = 80
 # The fewest draws per side that say anything about a pair.
 FEWEST = 50
 
@@ -55,6 +59,12 @@ class PointFinder(ABC):
         self.stop_at_refutation = bool(stop_at_refutation)
         self._told: list[Told] = []
         self._asked: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        settings = self.describe()
+        del settings["name"]
+        listed = [f"{name}={cut(str(value), _MAX_SETTING)}" for name, value in settings.items()]
+        return f"<{type(self).__name__}: {', '.join(listed)}>"
 
     def ask(self) -> Pair | None:
         """Returns the next pair, the same until `tell` is called; None after the last trial."""
@@ -159,7 +169,11 @@ class DomainFinder(PointFinder):
 
     def describe(self) -> dict[str, Any]:
         """Returns the settings, with the domain in words."""
-        return {**super().describe(), "domain": repr(self.domain), "relation": self.relation}
+        return {
+            **super().describe(),
+            "domain": complete_repr(self.domain),
+            "relation": self.relation,
+        }
 
     def _pair(self, point: tuple[float, ...]) -> Pair:
         pair: Pair = self.neighbours.pair(point)
@@ -177,12 +191,28 @@ class DomainFinder(PointFinder):
 
 def check_domain(domain: Any) -> Any:
     """Returns the domain, or raises an InputError if it is none."""
-    if not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
+    is_class = isinstance(domain, type)
+    if is_class or not hasattr(domain, "neighbours") or not getattr(domain, "relations", ()):
         raise InputError(
             f"domain={domain!r:.100} must be one of epsilometer.domains, such as "
             "Vector(4, low=0, high=1)"
         )
     return domain
+
+
+def complete_repr(domain: Any) -> str:
+    """Returns a domain with all its values, which its repr may cut: for the record of a search."""
+    if is_dataclass(domain) and not isinstance(domain, type):
+        parts = [
+            f"{part.name}={complete_repr(getattr(domain, part.name))}"
+            for part in fields(domain)
+            if part.repr
+        ]
+        return f"{type(domain).__qualname__}({', '.join(parts)})"
+    if type(domain) is dict:
+        entries = [f"{name!r}: {complete_repr(value)}" for name, value in domain.items()]
+        return "{" + ", ".join(entries) + "}"
+    return repr(domain)
 
 
 def check_score(score: object) -> float | None:

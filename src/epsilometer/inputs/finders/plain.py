@@ -23,12 +23,14 @@ from epsilometer.inputs.pairs import Finder, Pair
 class Random(DomainFinder):
     """Tries pairs at random, each independently of the others.
 
-    Not uniformly: a tenth of the draws of every number lies at each end of its interval, since that
-    is where many mechanisms leak most.
+    By default not uniformly: a tenth of the draws of every number lies at each end of its interval,
+    since that is where many mechanisms leak most.
 
     Args:
         domain: the datasets, one of `epsilometer.domains`.
         relation: which of them are neighbours; None takes the domain's first.
+        uniform: whether every number is uniform on its interval, without any side information, as
+            in DP-Auditorium's randomized search.
         trials: the most pairs to try.
         samples: draws per side to explore a pair.
         seed: of the choice of pairs; draws have the seed of the audit.
@@ -38,9 +40,31 @@ class Random(DomainFinder):
 
     name = "random"
 
+    def __init__(
+        self,
+        domain: domains.Domain,
+        relation: str | None = None,
+        *,
+        uniform: bool = False,
+        **settings: Unpack[Trials],
+    ) -> None:
+        super().__init__(domain, relation, **settings)
+        self.uniform = bool(uniform)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the settings, with `uniform` where it is set: states of before have no such."""
+        settings = super().describe()
+        return {**settings, "uniform": True} if self.uniform else settings
+
     def next_point(self, number: int) -> Floats:
         """Returns the point of trial `number`."""
-        return self._rng(number).random(len(self.neighbours.coordinates))
+        coordinates = self.neighbours.coordinates
+        point = self._rng(number).random(len(coordinates))
+        if not self.uniform:
+            return point
+        return np.array(
+            [coordinate.uniform(float(u)) for coordinate, u in zip(coordinates, point, strict=True)]
+        )
 
 
 class Grid(DomainFinder):
@@ -236,6 +260,7 @@ _DOMAIN_KINDS: dict[str, Any] = {
     "table": domains.Table,
     "boolean": domains.Boolean,
     "text": domains.Text,
+    "sphere": domains.Sphere,
     "date": domains.Date,
     "optional": domains.Optional,
     "records": domains.Records,
@@ -249,6 +274,7 @@ _N_SETTINGS_IN_TEXT = {
     "queries": 4,
     "boolean": 0,
     "text": 1,
+    "sphere": 2,
 }
 # Kinds whose text goes on with that of another domain, and the setting which that domain is.
 _WRAPPED_DOMAIN = {

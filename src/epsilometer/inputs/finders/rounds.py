@@ -17,7 +17,7 @@ from epsilometer.inputs.pairs import Finder, Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PairCandidate:
     """A pair that a finder proposes for screening.
 
     Attributes:
@@ -65,13 +65,13 @@ class RoundFinder(PointFinder):
             trials=trials, samples=samples, seed=seed, stop_at_refutation=stop_at_refutation
         )
         # Candidates of the round under way that have no score yet.
-        self._pending: list[Candidate] = []
+        self._pending: list[PairCandidate] = []
         self._rounds_begun = 0
 
     # --- what a subclass writes
 
     @abstractmethod
-    def next_round(self, number: int) -> Sequence[Candidate]:
+    def next_round(self, number: int) -> Sequence[PairCandidate]:
         """Returns the candidates of a round; an empty one ends the search.
 
         It may depend on `self.scores`, the seed and earlier rounds, and on nothing else. Rounds are
@@ -81,7 +81,7 @@ class RoundFinder(PointFinder):
             number: of the round, from 0.
         """
 
-    def simpler(self, candidate: Candidate) -> Iterable[Candidate]:
+    def simpler(self, candidate: PairCandidate) -> Iterable[PairCandidate]:
         """Returns candidates that are simpler than this one, the simplest first.
 
         Each must be strictly simpler, so that shrinking ends. An audit takes the first ones that
@@ -89,15 +89,15 @@ class RoundFinder(PointFinder):
         """
         return ()
 
-    def simpler_fallback(self, candidate: Candidate) -> Iterable[Candidate]:
+    def simpler_fallback(self, candidate: PairCandidate) -> Iterable[PairCandidate]:
         """Returns simpler candidates for when none of `simpler` still looks like a leak."""
         return ()
 
-    def describe_candidate(self, candidate: Candidate) -> str:
+    def describe_candidate(self, candidate: PairCandidate) -> str:
         """Returns what is special about a pair, in a few words for the report."""
         return candidate.pair.note
 
-    def counts(self, candidate: Candidate) -> bool:
+    def counts(self, candidate: PairCandidate) -> bool:
         """Returns whether a leak of this pair refutes the claim, or is only remarked on."""
         return self.beyond or candidate.pair.within is not False
 
@@ -108,7 +108,7 @@ class RoundFinder(PointFinder):
         """The scores of all candidates so far, in the order in which they were proposed."""
         return [trial.score for trial in self._told]
 
-    def propose_round(self) -> list[Candidate]:
+    def propose_round(self) -> list[PairCandidate]:
         """Returns the candidates of the round under way that have no score yet.
 
         It is the next round if all have one; empty after the last trial.

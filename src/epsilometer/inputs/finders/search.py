@@ -30,8 +30,8 @@ from epsilometer.inputs.domains.numbers import (
 from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain
 from epsilometer.inputs.finders.attempts import BEYOND, EDGES, TYPICAL, Attempt, Builder
-from epsilometer.inputs.finders.base import check_domain
-from epsilometer.inputs.finders.rounds import Candidate, RoundFinder
+from epsilometer.inputs.finders.base import check_domain, complete_repr
+from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 from epsilometer.inputs.pairs import Pair
 from epsilometer.storage.digests import Undigestible
 
@@ -111,13 +111,13 @@ class Search(RoundFinder):
         """Returns the settings, with the domain in words."""
         return {
             **super().describe(),
-            "domain": repr(self.domain),
+            "domain": complete_repr(self.domain),
             "relation": self.relation,
             "beyond": self.beyond,
             "max_seconds": self.max_seconds,
         }
 
-    def next_round(self, number: int) -> list[Candidate]:
+    def next_round(self, number: int) -> list[PairCandidate]:
         """Returns variations of the best pairs so far, and new pairs of all families.
 
         Half of the new ones are of a random family, the other half of the better of two.
@@ -143,7 +143,7 @@ class Search(RoundFinder):
         else:
             fraction_beyond = _PASSING_FRACTION
 
-        candidates: list[Candidate] = []
+        candidates: list[PairCandidate] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
         for tried in range(_MOST_TRIED):
             attempt: Attempt | None
@@ -165,27 +165,29 @@ class Search(RoundFinder):
         self._attempts += [candidate.recipe for candidate in candidates]
         return candidates
 
-    def simpler(self, candidate: Candidate) -> Iterable[Candidate]:
+    def simpler(self, candidate: PairCandidate) -> Iterable[PairCandidate]:
         """Returns pairs with fewer records, fewer differing values, or simpler ones."""
         if self._builder is None:
             return ()
         attempt: Attempt = candidate.recipe
         return self._simplest_first(attempt, self._builder.simpler(attempt))
 
-    def simpler_fallback(self, candidate: Candidate) -> Iterable[Candidate]:
+    def simpler_fallback(self, candidate: PairCandidate) -> Iterable[PairCandidate]:
         """Returns pairs without two of their records: some leaks depend on an even number."""
         if self._builder is None:
             return ()
         attempt: Attempt = candidate.recipe
         return self._simplest_first(attempt, self._builder.without_two(attempt))
 
-    def describe_candidate(self, candidate: Candidate) -> str:
+    def describe_candidate(self, candidate: PairCandidate) -> str:
         """Returns what is special about a pair: a value, an empty dataset, or its family."""
         if self._builder is None:
             return candidate.pair.note
         return self._builder.describe(candidate.recipe)
 
-    def _simplest_first(self, attempt: Attempt, variants: Iterable[Attempt]) -> Iterator[Candidate]:
+    def _simplest_first(
+        self, attempt: Attempt, variants: Iterable[Attempt]
+    ) -> Iterator[PairCandidate]:
         assert self._builder is not None
         complexity = self._builder.complexity
         limit = complexity(attempt)
@@ -196,7 +198,7 @@ class Search(RoundFinder):
             if candidate is not None:
                 yield candidate
 
-    def _candidate(self, attempt: Attempt) -> Candidate | None:
+    def _candidate(self, attempt: Attempt) -> PairCandidate | None:
         """Returns the candidate of an attempt.
 
         It is None if the two sides are equal or no neighbours, or if the container cannot hold
@@ -219,7 +221,7 @@ class Search(RoundFinder):
             pair = Pair(left_dataset, right_dataset, note=attempt.note, within=within)
         if pair.has_equal_sides:
             return None
-        return Candidate(pair, attempt.family, attempt)
+        return PairCandidate(pair, attempt.family, attempt)
 
     def _is_new(self, pair: Pair) -> bool:
         # Pairs that cannot be recognised always count as new.
@@ -289,17 +291,20 @@ def datasets_of(domain: Any, relation: str) -> Datasets | None:
 
 
 def around(
-    data: Any, relation: str | None = None, *, user: str | None = None, **settings: Any
+    data: Any, relation: str | None = None, *, user: str | int | None = None, **settings: Any
 ) -> Search:
     """Returns a search among the neighbours of your own data.
 
-    One record of it is replaced, left out or added. What values a record may have is inferred from
-    the data: the range of numbers, the categories, the longest text.
+    One record of it is replaced, left out or added, or all records of one user are left out. What
+    values a record may have is inferred from the data: the range of numbers, the categories, the
+    longest text.
 
     Args:
         data: a list of values or of dicts, an array, a series, or a data frame of pandas or polars.
-        relation: which datasets are neighbours; None takes "replace".
-        user: the column that names the user, for the relation "user".
+        relation: which datasets are neighbours; None takes "replace", or "user" if there is a user
+            column.
+        user: the column that names the user, of an array its number. Neighbours then differ in all
+            records of one user: the relation "user", and no other.
         settings: of `Search`: beyond, trials, samples, max_seconds, seed.
 
     Example:
@@ -322,8 +327,13 @@ def around(
     else:
         record = _infer_domain(records)
         container_columns = {None: record}
-    if user is not None and user not in columns:
-        raise InputError(f"user={user!r} must be a column of the data")
+    if kind == "numpy" and isinstance(user, str) and user.isdigit():
+        user = int(
+            user
+        )  # the columns of an array are numbers, which a command line writes as texts
+    if user is not None and (not isinstance(user, str | int) or user not in columns):
+        names = ", ".join(map(repr, columns)) or "none: its records are single values"
+        raise InputError(f"user={user!r} must be a column of the data; its columns are {names}")
     container = Container(kind, container_columns, getattr(data, "dtype", None))
     return Search(Examples(record, (records,), container, user), relation, **settings)
 

@@ -13,25 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from scipy.special import expit
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.bets_on_means import THRESHOLDS
 from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
-from epsilometer.methods.events.cells import blocks_of_both, learn_line
-from epsilometer.methods.events.learning import (
+from epsilometer.methods.log_ratios import LogRatioCandidates, finite_numbers, on_line, with_fits
+from epsilometer.methods.partitions import (
     FitScore,
-    Learned,
+    LearnedPartition,
     learn_by_values,
     learn_partitions,
     learn_scored,
 )
-from epsilometer.methods.log_ratios import Way, finite_numbers, make_way, on_line, way_of
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
+from epsilometer.methods.scores.cells import blocks_of_both, learn_line
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
+from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.columns import Column
-from epsilometer.outputs.lines import CodedColumn, LabelAtoms
+from epsilometer.outputs.lines import CodedColumn
 from epsilometer.outputs.scores import AdditiveScore, Term
 
 FAMILIES = ("auto", "bins", "chebyshev", "network")
@@ -115,7 +117,7 @@ class Options:
 
 def learn_functions(
     left: Outputs, right: Outputs, order: float, options: Options, rng: np.random.Generator
-) -> list[Way]:
+) -> list[LogRatioCandidates]:
     """Learns cells with the fits of the requested family from training draws.
 
     Args:
@@ -135,19 +137,19 @@ def learn_functions(
         if scored is None:
             # Outputs that hold no values give a network nothing to learn from.
             scored = learn_by_values(left, right)
-        return [way_of(scored)]
-    partitions: list[Way] = []
+        return [with_fits(scored)]
+    partitions: list[LogRatioCandidates] = []
     if options.family in ("auto", "chebyshev"):
         partitions.extend(_learn_polynomials(left, right, order, bound, options.degree))
     # Repeated values and names have no polynomials.
     if options.family in ("auto", "bins") or not partitions:
         fit_of_cells = _CellFit(basis=None, order=order, bound=bound)
         bins = _learn_bins(left, right)
-        partitions.extend(make_way(learned, (fit_of_cells,)) for learned in bins)
+        partitions.extend(LogRatioCandidates.of(learned, (fit_of_cells,)) for learned in bins)
     return partitions
 
 
-def _learn_bins(left: Outputs, right: Outputs) -> list[Learned]:
+def _learn_bins(left: Outputs, right: Outputs) -> list[LearnedPartition]:
     """Returns bins for single numbers, and the partitions of the method `events` for the rest."""
     blocks = blocks_of_both(left, right)
     if len(blocks) == 1 and len(blocks[0][0].columns) == 1:
@@ -156,7 +158,7 @@ def _learn_bins(left: Outputs, right: Outputs) -> list[Learned]:
         right_column = right_block.columns[0]
         if isinstance(left_column, Numbers) and isinstance(right_column, Numbers):
             line = learn_line(left_column.values, right_column.values, most_bins=_BINS)
-            return [Learned(on_line(left_block.shape, line), left, right)]
+            return [LearnedPartition(on_line(left_block.shape, line), left, right)]
     return learn_partitions(left, right)
 
 
@@ -165,7 +167,7 @@ def _learn_bins(left: Outputs, right: Outputs) -> list[Learned]:
 
 def _learn_polynomials(
     left: Outputs, right: Outputs, order: float, bound: float, degree: int | None
-) -> list[Way]:
+) -> list[LogRatioCandidates]:
     """Returns cells with polynomials, or nothing for outputs that have none."""
     blocks = blocks_of_both(left, right)
     if len(blocks) == 1 and len(blocks[0][0].columns) == 1:
@@ -179,11 +181,12 @@ def _learn_polynomials(
             # 0 for another signature and another shape.
             basis = np.pad(_line_basis(line, tried), ((0, 2), (0, 0)))
             fits.append(_CellFit(basis=basis, order=order, bound=bound))
-        learned = Learned(on_line(left_block.shape, line), left, right)
-        return [make_way(learned, tuple(fits))]
-    fit_columns = _polynomials_of_columns(order, bound, degree or _VECTOR_DEGREE)
+            fits.append(_CellFit(basis=basis, order=order, bound=bound, is_classifier=True))
+        learned = LearnedPartition(on_line(left_block.shape, line), left, right)
+        return [LogRatioCandidates.of(learned, tuple(fits))]
+    fit_columns = _polynomials_of_columns(degree or _VECTOR_DEGREE)
     scored = learn_scored(left, right, fit_columns)
-    return [] if scored is None else [way_of(scored)]
+    return [] if scored is None else [with_fits(scored)]
 
 
 def _even_line(values: Floats, cells: int) -> Line:
@@ -231,7 +234,7 @@ class _ColumnFamily(CodedColumn):
         return Term(self.column, self.cells, self.basis @ coefficients)
 
 
-def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore:
+def _polynomials_of_columns(degree: int) -> FitScore:
     """Returns a fit of sums: a polynomial for each column of numbers, free values for names."""
 
     def fit(left: Block, right: Block, columns: Sequence[int]) -> AdditiveScore:
@@ -246,13 +249,13 @@ def _polynomials_of_columns(order: float, bound: float, degree: int) -> FitScore
         right_rows = np.concatenate([family.rows(right_columns) for family in families], axis=1)
         n_left = len(left_rows)
         n_right = len(right_rows)
-        coefficients = best_coefficients(
+        # By the logistic loss: R itself has optima that live on a handful of draws, and a score of
+        # vectors is cut into cells whose values are fitted anew.
+        coefficients = best_classifier(
             np.concatenate([left_rows, right_rows]),
             np.repeat([1.0 / n_left, 0.0], [n_left, n_right]),
             np.repeat([0.0, 1.0 / n_right], [n_left, n_right]),
-            order,
-            bound,
-        )
+        )[1:]
         ends = np.cumsum([family.basis.shape[1] for family in families])[:-1]
         parts = np.split(coefficients, ends)
         terms = [family.term(part) for family, part in zip(families, parts, strict=True)]
@@ -289,11 +292,14 @@ class _CellFit:
         basis: shape (cells, k), or None for free values.
         order: α.
         bound: C.
+        is_classifier: whether the function is fitted by the logistic loss, whose best function is
+            the same, ln P/Q. With few draws R itself has optima that live on a handful of them.
     """
 
     basis: Floats | None
     order: float
     bound: float
+    is_classifier: bool = False
 
     def __call__(self, left: Integers, right: Integers) -> Floats:
         if not left.any() or not right.any():
@@ -301,6 +307,9 @@ class _CellFit:
         prior = _PRIOR if self.basis is None else 0.0
         p = np.asarray((left + prior) / (left + prior).sum(), dtype=np.float64)
         q = np.asarray((right + prior) / (right + prior).sum(), dtype=np.float64)
+        if self.is_classifier and self.basis is not None:
+            constant, *rest = best_classifier(self.basis, p, q)
+            return _bounded(constant + self.basis @ np.array(rest), self.bound)
         return best_function(self.basis, p, q, self.order, self.bound)
 
 
@@ -345,6 +354,35 @@ def best_coefficients(
     optimum = minimize(
         loss_and_gradient,
         np.zeros(size),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _OPTIMISER_STEPS},
+    )
+    return np.asarray(optimum.x, dtype=np.float64)
+
+
+def best_classifier(basis: Floats, p: Floats, q: Floats) -> Floats:
+    """Returns the coefficients with the least logistic loss, shape (1 + k,), the constant first.
+
+    Args:
+        basis: shape (points, k), values of the family's members, to which a constant is added.
+        p: shape (points,), weights under P.
+        q: shape (points,), weights under Q.
+    """
+    from scipy.optimize import minimize  # only needed by this method
+
+    with_constant = np.column_stack([np.ones(len(basis)), basis])
+
+    def loss_and_gradient(coefficients: Floats) -> tuple[float, Floats]:
+        h = with_constant @ coefficients
+        loss = float(p @ np.logaddexp(0.0, -h) + q @ np.logaddexp(0.0, h))
+        slope = q * expit(h) - p * expit(-h)
+        ridge = 0.5 * _RIDGE * float(coefficients @ coefficients)
+        return loss + ridge, with_constant.T @ slope + _RIDGE * coefficients
+
+    optimum = minimize(
+        loss_and_gradient,
+        np.zeros(with_constant.shape[1]),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": _OPTIMISER_STEPS},

@@ -20,24 +20,27 @@ import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.bounds import Counts
-from epsilometer.bounds.ratio import value_of_excess
+from epsilometer.bounds.excess import value_of_excess
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.claims.base import check_at_least, check_choice
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Candidate, Method, Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.events.learning import learn_scored
-from epsilometer.methods.events.prediction import predict
-from epsilometer.methods.log_ratios import Fit, Way, learn_ways, way_of
+from epsilometer.methods.forecast import predict
+from epsilometer.methods.log_ratios import Fit, LogRatioCandidates, value_log_ratios, with_fits
+from epsilometer.methods.partitions import learn_scored
 from epsilometer.methods.published.adapters import options_or_default
-from epsilometer.methods.trees import fit_trees
+from epsilometer.methods.published.auditorium.proportions import ProportionBound, find_proportion
+from epsilometer.methods.scores.trees import fit_trees
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding
+from epsilometer.result import Finding, Witness
 
 NAME = "hockey-stick"
 CLASSIFIERS = ("auto", "cells", "boosting")
 CERTIFICATES = ("exact", "published")
+
+_GUARANTEE_OF_OWN_BOUND = "conditional: the given function is a lower bound on a proportion"
 
 # Values of ε for the mixture that are tried when nothing is claimed: 0, and up to a divergence that
 # no practical sample shows.
@@ -65,16 +68,21 @@ class Options:
         epsilon: of the mixture; by default the claimed ε, or chosen on training draws when nothing
             is claimed.
         certificate: "exact" counts the classifier's event in the exact test; "published" is the
-            paper's Hoeffding bound on the accuracy, for reproduction: as sound, but looser.
+            paper's bound on the accuracy, for reproduction: as sound, but looser.
+        proportion: p̂ of the published bound: "hoeffding", "chernoff", "clopper-pearson", or a
+            function of hits, trials and the failure probability. With a function of your own the
+            guarantee is conditional on it.
     """
 
     classifier: str = "auto"
     epsilon: float | None = None
     certificate: str = "exact"
+    proportion: str | ProportionBound = "hoeffding"
 
     def __post_init__(self) -> None:
         check_choice("classifier", self.classifier, CLASSIFIERS)
         check_choice("certificate", self.certificate, CERTIFICATES)
+        find_proportion(self.proportion)
         check_epsilon(self.epsilon)
 
 
@@ -85,36 +93,61 @@ class ClassifierProposal(EventProposal):
     Attributes:
         epsilon: of the mixture.
         certificate: "exact" or "published".
+        proportion: p̂ of the published bound.
     """
 
     epsilon: float
     certificate: str
+    proportion: str | ProportionBound = "hoeffding"
 
     def certify(
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
         """Returns the bound from the counts of the fresh draws."""
+        if self.certificate == "published":
+            return self._certify_as_published(left, right, pair, failure_probability)
         finding = EventProposal.certify(self, left, right, pair, failure_probability)
-        if self.certificate == "exact":
-            return replace(
-                finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon}
-            )
+        return replace(
+            finding, method=NAME, details={**finding.details, "mixture_epsilon": self.epsilon}
+        )
+
+    def _certify_as_published(
+        self, left: Counts, right: Counts, pair: Pair, failure_probability: float
+    ) -> Finding:
         above, below = self.candidate.oriented(left, right)
-        rng = self.task.proving_rng()
-        excess = published_excess(above, below, self.epsilon, failure_probability, rng=rng)
-        claim = check_claim(NAME, self.task.claim)
+        excess = published_excess(
+            above,
+            below,
+            self.epsilon,
+            failure_probability,
+            rng=self.task.proving_rng(),
+            proportion=self.proportion,
+        )
+        witness = Witness.of(
+            pair,
+            self.event,
+            flipped=self.candidate.flipped,
+            left=left,
+            right=right,
+            failure_probability=failure_probability,
+        )
         details: dict[str, object] = {
             "mixture_epsilon": self.epsilon,
             "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
             "excess_lower": excess,
             "certificate": (
-                "published: Hoeffding's bound on the accuracy, from the draws that fit the mixture"
+                f"published: a bound on the accuracy ({_name_of(self.proportion)}), from the draws "
+                "that fit the mixture"
             ),
         }
-        return replace(
-            finding,
+        claim = check_claim(NAME, self.task.claim)
+        return Finding(
             method=NAME,
             lower_bound=value_of_excess(claim, self.epsilon, excess),
+            guarantee=_GUARANTEE_OF_OWN_BOUND if callable(self.proportion) else "exact",
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=self.task.claim,
             details=details,
         )
 
@@ -146,22 +179,35 @@ class HockeyStickMethod(Method):
         """Returns the classifier with the best predicted bound."""
         claim = check_claim(NAME, task.claim)
         mixtures = mixtures_of(claim, self.options.epsilon)
-        boosted = None
-        if self.options.classifier != "cells":
-            boosted = learn_scored(left, right, fit_trees)
-        partitions: list[Way] = []
-        # Single numbers need no trees, and get none: cells distinguish everything.
-        if self.options.classifier != "boosting" or boosted is None:
-            partitions.extend(learn_ways(left, right))
-        if boosted is not None:
-            partitions.append(way_of(boosted))
-        choice = choose_excess(partitions, task, mixtures)
+        classifiers = learn_classifiers(left, right, self.options.classifier)
+        choice = choose_excess(classifiers, task, mixtures)
         return ClassifierProposal(
             candidate=choice.candidate,
             task=task,
             epsilon=choice.epsilon,
             certificate=self.options.certificate,
+            proportion=self.options.proportion,
         )
+
+
+def learn_classifiers(left: Outputs, right: Outputs, classifier: str) -> list[LogRatioCandidates]:
+    """Returns the cells on which classifiers are learned: by values, by trees, or both.
+
+    Args:
+        left: training outputs of the left.
+        right: training outputs of the right.
+        classifier: one of `CLASSIFIERS`.
+    """
+    boosted = None
+    if classifier != "cells":
+        boosted = learn_scored(left, right, fit_trees)
+    partitions: list[LogRatioCandidates] = []
+    # Single numbers need no trees, and get none: cells distinguish everything.
+    if classifier != "boosting" or boosted is None:
+        partitions.extend(value_log_ratios(left, right))
+    if boosted is not None:
+        partitions.append(with_fits(boosted))
+    return partitions
 
 
 # --- claims and mixtures ----------------------------------------------------------------------
@@ -226,7 +272,7 @@ class _Choice:
         predicted: the bound to expect.
     """
 
-    partition: Way
+    partition: LogRatioCandidates
     fit: Fit
     flipped: bool
     epsilon: float
@@ -235,13 +281,19 @@ class _Choice:
     predicted: float
 
 
-def choose_excess(partitions: Sequence[Way], task: Task, mixtures: Floats) -> ExcessEvent:
+def choose_excess(
+    partitions: Sequence[LogRatioCandidates],
+    task: Task,
+    mixtures: Floats,
+    directions: Sequence[bool] = (False, True),
+) -> ExcessEvent:
     """Chooses the event with the best predicted bound.
 
     Args:
         partitions: candidate partitions with their training counts and fits.
         task: what is to be certified.
         mixtures: shape (k,), the values of ε to try.
+        directions: False where P is the left distribution, True where it is the right one.
 
     Returns:
         The best event over all partitions, fits, directions and values of ε.
@@ -249,8 +301,9 @@ def choose_excess(partitions: Sequence[Way], task: Task, mixtures: Floats) -> Ex
     choices: list[_Choice] = []
     for partition in partitions:
         for fit in partition.fits:
-            choices.append(_best_mixture(partition, fit, False, task, mixtures))
-            choices.append(_best_mixture(partition, fit, True, task, mixtures))
+            choices.extend(
+                _best_mixture(partition, fit, flipped, task, mixtures) for flipped in directions
+            )
     best = max(choices, key=lambda choice: choice.predicted)
     # The event itself is learned on all training draws.
     above_halves, below_halves = best.partition.oriented(best.flipped)
@@ -268,7 +321,9 @@ def choose_excess(partitions: Sequence[Way], task: Task, mixtures: Floats) -> Ex
     return ExcessEvent(candidate, best.epsilon)
 
 
-def _best_mixture(partition: Way, fit: Fit, flipped: bool, task: Task, mixtures: Floats) -> _Choice:
+def _best_mixture(
+    partition: LogRatioCandidates, fit: Fit, flipped: bool, task: Task, mixtures: Floats
+) -> _Choice:
     """Finds the ε with the best predicted bound; learned on one half, counted on the other."""
     above, below = partition.oriented(flipped)
     hits_above = np.zeros(len(mixtures))
@@ -285,7 +340,7 @@ def _best_mixture(partition: Way, fit: Fit, flipped: bool, task: Task, mixtures:
     q = (hits_below + 1.0) / (n_below + 1.0)
     n_fresh = task.n_fresh[::-1] if flipped else task.n_fresh
     penalty = _PENALTY_FIXED_EPSILON if len(mixtures) == 1 else _PENALTY_FREE_EPSILON
-    predicted = predict(task, p, q, (n_above, n_below), n_fresh, penalty)[0]
+    predicted = predict(task, p, q, n_train=(n_above, n_below), n_fresh=n_fresh, penalty=penalty)[0]
     best = int(np.argmax(predicted))
     return _Choice(
         partition=partition,
@@ -337,6 +392,7 @@ def published_excess(
     failure_probability: float,
     *,
     rng: np.random.Generator,
+    proportion: str | ProportionBound = "hoeffding",
 ) -> float:
     """Returns the published lower bound on P(E) − e^ε·Q(E); it may be negative.
 
@@ -347,10 +403,11 @@ def published_excess(
         failure_probability: β.
         rng: chooses which draws make up the mixture; it must depend neither on the draws nor on
             what chose the event.
+        proportion: p̂, a lower bound on the accuracy.
 
     Guarantee: exact over the draws and `rng` together, if the event was fixed before both:
         independent draws are exchangeable, so a random part of them is a sample of the mixture, and
-        Hoeffding's inequality holds for every size. Looser than the exact test.
+        each of the bounds on a proportion holds for every size. Looser than the exact test.
 
     Reference: Kong et al. (2023), Proposition 4.12 and Algorithm 5.
     """
@@ -363,6 +420,19 @@ def published_excess(
         return -weight
     hits = int(rng.hypergeometric(above.hits, above.trials - above.hits, m_above))
     false_alarms = int(rng.hypergeometric(below.hits, below.trials - below.hits, m_below))
-    accuracy = (hits + m_below - false_alarms) / m
-    hoeffding = math.sqrt(-math.log(failure_probability) / (2.0 * m))
-    return (1.0 + weight) * (accuracy - hoeffding) - weight
+    correct = hits + m_below - false_alarms
+    accuracy_lower = find_proportion(proportion)(correct, m, failure_probability)
+    return excess_of_accuracy(accuracy_lower, epsilon)
+
+
+def excess_of_accuracy(accuracy: float, epsilon: float) -> float:
+    """Returns (1 + e^ε)·accuracy − e^ε, the excess of a classifier with this accuracy.
+
+    Reference: Kong et al. (2023), Lemma 4.9 and Proposition 4.12.
+    """
+    weight = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    return (1.0 + weight) * accuracy - weight
+
+
+def _name_of(proportion: str | ProportionBound) -> str:
+    return proportion if isinstance(proportion, str) else "a function of the caller"

@@ -18,7 +18,7 @@ from scipy.linalg import block_diag
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, blamed
-from epsilometer.methods.events.cells import blocks_of_both
+from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.outputs import (
     Block,
     BlockPartition,
@@ -29,9 +29,9 @@ from epsilometer.outputs import (
     Outputs,
     Partition,
 )
+from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.columns import Column
 from epsilometer.outputs.embedding import Embedding, NameAxis, NumberAxis
-from epsilometer.outputs.lines import LabelAtoms
 from epsilometer.outputs.scores import KERNELS_OF_POINTS, KernelOfPoints, KernelScore, kernel_matrix
 
 # A bandwidth: None or "median" for the median heuristic, a number, or a function from points of

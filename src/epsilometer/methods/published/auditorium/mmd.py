@@ -25,7 +25,7 @@ from epsilometer.environment import one_thread
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.events.learning import half_of
+from epsilometer.methods.partitions import half_of
 from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
@@ -58,6 +58,8 @@ _LARGEST_STAKE = 0.3
 # h = k(x, x') − 2k(x, y) + k(y, y') lies between these.
 _SMALLEST_TERM = -2.0
 _LARGEST_TERM = 2.0
+# From -1 to 1: the range of a function's values, and of a cell that may have any of them.
+_WHOLE_RANGE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +354,7 @@ def _learn_function(
 
     values = 0.5 * (function.lowest + function.highest)
     # Cells that may have any value (NaN, signatures that do not happen) stay outside the event.
-    is_known = function.highest - function.lowest < 2.0
+    is_known = function.highest - function.lowest < _WHOLE_RANGE
     cells = Event(function.partition, (values > 0.5 * (left_mean + right_mean)) & is_known)
 
     claim = check_claim(NAME, task.claim)

@@ -13,7 +13,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import MissingExtraError
-from epsilometer.methods.events.learning import FitScore
+from epsilometer.methods.partitions import FitScore
 from epsilometer.methods.published.auditorium.kernel_space import fit_embedding
 from epsilometer.outputs import Block
 from epsilometer.outputs.scores import NetworkScore

@@ -16,18 +16,18 @@ from numpy.typing import ArrayLike
 
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds import Counts
-from epsilometer.bounds.ratio import value_of_excess
+from epsilometer.bounds.excess import value_of_excess
 from epsilometer.claims import Claim
 from epsilometer.claims.base import as_number, check_choice, check_positive, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.events import EventProposal
-from epsilometer.methods.events.cells import blocks_of_both, learn_line
-from epsilometer.methods.events.learning import Learned, learn_partitions
-from epsilometer.methods.log_ratios import make_way
+from epsilometer.methods.log_ratios import LogRatioCandidates
+from epsilometer.methods.partitions import LearnedPartition, learn_partitions
 from epsilometer.methods.published.adapters import direction_label, options_or_default, oriented
 from epsilometer.methods.published.auditorium import hockey_stick
+from epsilometer.methods.scores.cells import blocks_of_both, learn_line
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -52,7 +52,7 @@ class Options:
             nothing is claimed.
         certificate: "exact" counts the event of the chosen cells in the exact test; "published" is
             Algorithm 3, an estimate for reproduction, which refutes nothing.
-        tolerance: β of Algorithm 3.
+        tolerance: β of Algorithm 3; None takes the failure probability, as the paper does.
         margin: η of Algorithm 3.
         bounds: (low, high) between which numbers are cut into cells of equal width instead, for an
             output space that is known beforehand; the first and the last cell take what lies
@@ -62,7 +62,7 @@ class Options:
     cells: int = 100
     epsilon: float | None = None
     certificate: str = "exact"
-    tolerance: float = 1.0 / 3.0
+    tolerance: float | None = None
     margin: float = 0.05
     bounds: tuple[float, float] | None = None
 
@@ -74,8 +74,9 @@ class Options:
         check_whole("cells", self.cells, 2)
         check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
         hockey_stick.check_epsilon(self.epsilon)
-        # Checks tolerance and margin.
-        poisson_mean(self.cells, 0.0, self.tolerance, self.margin)
+        check_positive("margin", self.margin)
+        if self.tolerance is not None:
+            check_positive("tolerance", self.tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +129,21 @@ class EstimateProposal(Proposal):
     ) -> Finding:
         """Returns the published estimate; it has no guarantee and decides nothing."""
         above, below = oriented(left, right, self.flipped)
+        tolerance = self.options.tolerance
+        if tolerance is None:
+            tolerance = failure_probability
         histogram = estimate(
             above,
             below,
             self.epsilon,
-            tolerance=self.options.tolerance,
+            tolerance=tolerance,
             margin=self.options.margin,
             rng=self.task.proving_rng(),
         )
         claim = hockey_stick.check_claim(NAME, self.task.claim)
         guarantee = "none: Algorithm 3 does not subtract the bias of its estimate"
         if histogram.is_complete:
-            guarantee += f", up to {self.options.tolerance / 4:.2g}"
+            guarantee += f", up to {tolerance / 4:.2g}"
         else:
             guarantee += (
                 f", and asked for {histogram.wanted:,} draws per side where there were "
@@ -188,8 +192,8 @@ class PoissonHistogramMethod(Method):
         """Returns the cells for the direction (and ε) with the best predicted bound."""
         claim = hockey_stick.check_claim(NAME, task.claim)
         mixtures = hockey_stick.mixtures_of(claim, self.options.epsilon)
-        learned = self._cut(left, right)
-        histogram = make_way(learned, (_log_ratio_of_counts,))
+        learned = cut(left, right, self.options)
+        histogram = LogRatioCandidates.of(learned, (_log_ratio_of_counts,))
         choice = hockey_stick.choose_excess([histogram], task, mixtures)
         if self.options.certificate == "exact":
             return CellsProposal(
@@ -207,22 +211,29 @@ class PoissonHistogramMethod(Method):
             predicted=choice.candidate.predicted,
         )
 
-    def _cut(self, left: Outputs, right: Outputs) -> Learned:
-        """Cuts single numbers into `cells` cells, and other outputs as the method `events` does."""
-        partitions: list[BlockPartition] = []
-        for left_block, right_block in blocks_of_both(left, right):
-            left_values = _single_numbers(left_block)
-            right_values = _single_numbers(right_block)
-            if left_values is None or right_values is None:
-                # The last one: vectors are cut by a score.
-                return learn_partitions(left, right)[-1]
-            if self.options.bounds is None:
-                line = learn_line(left_values, right_values, most_bins=self.options.cells)
-            else:
-                low, high = self.options.bounds
-                line = Line(np.linspace(low, high, self.options.cells + 1)[1:-1])
-            partitions.append(BlockPartition(left_block.shape, (None,), (Group((-1,), line),)))
-        return Learned(Partition(tuple(partitions)), left, right)
+
+def cut(left: Outputs, right: Outputs, options: Options) -> LearnedPartition:
+    """Cuts single numbers into cells, and other outputs as the method `events` does.
+
+    Args:
+        left: training outputs of the left.
+        right: training outputs of the right.
+        options: how many cells, and between which bounds.
+    """
+    partitions: list[BlockPartition] = []
+    for left_block, right_block in blocks_of_both(left, right):
+        left_values = _single_numbers(left_block)
+        right_values = _single_numbers(right_block)
+        if left_values is None or right_values is None:
+            # The last one: vectors are cut by a score.
+            return learn_partitions(left, right)[-1]
+        if options.bounds is None:
+            line = learn_line(left_values, right_values, most_bins=options.cells)
+        else:
+            low, high = options.bounds
+            line = Line(np.linspace(low, high, options.cells + 1)[1:-1])
+        partitions.append(BlockPartition(left_block.shape, (None,), (Group((-1,), line),)))
+    return LearnedPartition(Partition(tuple(partitions)), left, right)
 
 
 def _single_numbers(block: Block) -> np.ndarray | None:
@@ -326,6 +337,17 @@ def estimate(
         return HistogramEstimate(value=-margin, wanted=wanted, used=0, mean=mean)
     x = rng.multivariate_hypergeometric(left_counts, used, method="marginals")
     y = rng.multivariate_hypergeometric(right_counts, used, method="marginals")
-    excess = (x - math.exp(min(epsilon, _LARGEST_EXPONENT)) * y) / used
-    value = float(np.maximum(excess, 0.0).sum()) - margin
+    value = positive_excess(x, y, epsilon) - margin
     return HistogramEstimate(value=value, wanted=wanted, used=used, mean=mean)
+
+
+def positive_excess(x: Integers, y: Integers, epsilon: float) -> float:
+    """Returns Σ max(0, (x_j − e^ε·y_j)/r) of two histograms of r draws each.
+
+    Args:
+        x: shape (cells,), counts under P.
+        y: shape (cells,), counts under Q.
+        epsilon: ε.
+    """
+    excess = (x - math.exp(min(epsilon, _LARGEST_EXPONENT)) * y) / int(x.sum())
+    return float(np.maximum(excess, 0.0).sum())

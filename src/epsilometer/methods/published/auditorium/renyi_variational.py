@@ -13,8 +13,6 @@ Example:
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
 from epsilometer.claims import Claim, PureDP, RenyiDP
@@ -22,12 +20,13 @@ from epsilometer.environment import one_thread
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.published.adapters import direction_label, options_or_default, oriented
-from epsilometer.methods.published.auditorium.families import (
-    Options,
-    learn_functions,
-    variational_value,
+from epsilometer.methods.published.adapters import direction_label, options_or_default
+from epsilometer.methods.published.auditorium.bounded_functions import (
+    BoundedFunction,
+    learn_bounded,
 )
+from epsilometer.methods.published.auditorium.families import Options, learn_functions
+from epsilometer.methods.published.auditorium.variational_error import GUARANTEE, published_error
 from epsilometer.methods.renyi_bet import BetProposal, choose_score, restored_bet
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.events import LogRatio
@@ -47,20 +46,10 @@ __all__ = [
 ]
 
 NAME = "renyi-variational"
-# Of the published certificate.
-GUARANTEE = (
-    "none: the published Chernoff bound, whose proof has gaps (α/(α − 1) is lost, "
-    "E_Q e^(αh) ≥ 1 is assumed)"
-)
-
 # Orders tried for pure privacy: small ones are cheap to certify, large ones come close to ε. Beyond
 # 8 a cell of few draws may decide (Laplace 1 and 2, 2e4 draws, 8 seeds each: one bound of 8 at half
 # the others with order 12).
 _PURE_ORDERS = (2.0, 4.0, 8.0)
-# Ranges of h that are tried for the published bound, as fractions of the range of the exact one.
-_RANGE_FRACTIONS = np.linspace(0.1, 1.0, 19)
-# η is cut off at e^300, which is far above 1: its exponential would overflow.
-_LARGEST_LOG_ETA = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,37 +97,32 @@ class PublishedProposal(Proposal):
     """A function for the published bound.
 
     Attributes:
-        score: the function.
-        flipped: False for D(left ‖ right).
+        function: h, with its order, direction and bound C.
         task: what is asked.
         threshold: for pure privacy, "tight" or "published".
         predicted: the bound to expect.
     """
 
-    score: LogRatio
-    flipped: bool
+    function: BoundedFunction
     task: Task
     threshold: str
     predicted: float
 
     def tally(self, outputs: Outputs, side: int) -> Integers:
-        """Counts the draws in each cell, shape (cells,)."""
-        return self.score.partition.count(outputs)
+        """Returns the number of draws and the sum of their exponentials, shape (3,)."""
+        return self.function.moments(outputs, side)
 
     def certify(
         self, left: Integers, right: Integers, pair: Pair, failure_probability: float
     ) -> Finding:
         """Returns the published bound; its proof has gaps, and it decides nothing."""
-        above, below = oriented(left, right, self.flipped)
-        order = self.score.order
-        divergence = published_divergence(
-            self.score.scores, above, below, order, failure_probability
-        )
+        divergence = published_divergence(self.function, left, right, failure_probability)
+        order = self.function.order
         details: dict[str, object] = {
             "order": order,
-            "range": half_range(self.score.scores),
+            "range": self.function.bound,
             "divergence_lower": max(divergence, 0.0),
-            "direction": direction_label(self.flipped),
+            "direction": direction_label(self.function.flipped),
         }
         return Finding(
             method=NAME,
@@ -149,6 +133,28 @@ class PublishedProposal(Proposal):
             claim=self.task.claim,
             details=details,
         )
+
+
+def published_divergence(
+    function: BoundedFunction, left: Integers, right: Integers, failure_probability: float
+) -> float:
+    """Returns the estimate on fresh draws less the published error; −inf if that is infinite.
+
+    Args:
+        function: h, fitted before these draws.
+        left: its moments on the left, shape (3,).
+        right: its moments on the right, shape (3,).
+        failure_probability: β.
+
+    Guarantee: none, see `GUARANTEE`.
+
+    Reference: Kong et al. (2023), (5) and (8).
+    """
+    n = int(min(left[0], right[0]))
+    if n < 1:
+        return -math.inf
+    error = published_error(function.order, function.bound, n, failure_probability)
+    return function.estimate(left, right) - error
 
 
 class RenyiVariationalMethod(Method):
@@ -181,16 +187,32 @@ class RenyiVariationalMethod(Method):
         proposals: list[VariationalProposal | PublishedProposal] = []
         with one_thread():
             for order in self._orders(task.claim):
+                if self.options.certificate == "published":
+                    proposals.append(self._propose_as_published(left, right, task, order))
+                    continue
                 divergence_task = _divergence_task(task, order, threshold)
                 functions = learn_functions(left, right, order, self.options, task.learning_rng())
                 score, flipped, predicted = choose_score(functions, divergence_task)
-                if self.options.certificate == "published":
-                    proposals.append(_published_proposal(score, flipped, task, threshold))
-                else:
-                    n_train = min(len(left), len(right))
-                    bet = restored_bet(score, flipped, divergence_task, predicted, n_train)
-                    proposals.append(_variational_proposal(bet, task.claim, threshold))
+                n_train = min(len(left), len(right))
+                bet = restored_bet(score, flipped, divergence_task, predicted, n_train)
+                proposals.append(_variational_proposal(bet, task.claim, threshold))
         return max(proposals, key=lambda proposal: proposal.predicted)
+
+    def _propose_as_published(
+        self, left: Outputs, right: Outputs, task: Task, order: float
+    ) -> PublishedProposal:
+        function = learn_bounded(
+            left,
+            right,
+            order,
+            self.options,
+            directions=(False, True),
+            n_fresh=min(task.n_fresh),
+            failure_probability=task.failure_probability,
+            rng=task.learning_rng(),
+        )
+        value = _value_of(task.claim, function.predicted, order, self.options.threshold)
+        return PublishedProposal(function, task, self.options.threshold, predicted=value)
 
     def _orders(self, claim: Claim) -> tuple[float, ...]:
         """Returns the orders to try."""
@@ -248,81 +270,6 @@ def _value_of(claim: Claim, divergence: float, order: float, threshold: str) -> 
     return least_epsilon(divergence, order, threshold)
 
 
-# --- the published certificate ----------------------------------------------------------------
-
-
-def _published_proposal(
-    score: LogRatio, flipped: bool, task: Task, threshold: str
-) -> PublishedProposal:
-    """Clips h to the range with the best expected bound: the error grows exponentially with it."""
-    n_fresh = min(task.n_fresh)
-    above = np.round(score.p * n_fresh).astype(np.int64)
-    below = np.round(score.q * n_fresh).astype(np.int64)
-    middle = 0.5 * float(score.scores.max() + score.scores.min())
-    half = half_range(score.scores)
-    candidates: list[Floats] = []
-    bounds: list[float] = []
-    for fraction in _RANGE_FRACTIONS:
-        clipped = np.clip(score.scores, middle - fraction * half, middle + fraction * half)
-        candidates.append(clipped)
-        bounds.append(
-            published_divergence(clipped, above, below, score.order, task.failure_probability)
-        )
-    best = int(np.argmax(bounds))
-    predicted = _value_of(task.claim, bounds[best], score.order, threshold)
-    return PublishedProposal(
-        score=replace(score, scores=candidates[best]),
-        flipped=flipped,
-        task=task,
-        threshold=threshold,
-        predicted=max(predicted, -1.0),
-    )
-
-
 def half_range(scores: Floats) -> float:
     """Returns C, the largest |h| after the best shift: a constant added to h changes nothing."""
     return 0.5 * float(scores.max() - scores.min())
-
-
-def published_divergence(
-    h: Floats, left: Integers, right: Integers, order: float, failure_probability: float
-) -> float:
-    """Returns the estimate on counts of cells less the published error; −inf if that is infinite.
-
-    Args:
-        h: shape (cells,), the function.
-        left: shape (cells,), counts under P.
-        right: shape (cells,), counts under Q.
-        order: α.
-        failure_probability: β.
-    """
-    n = int(min(left.sum(), right.sum()))
-    error = published_error(order, half_range(h), n, failure_probability)
-    if not n or not math.isfinite(error):
-        return -math.inf
-    return variational_value(h, left / left.sum(), right / right.sum(), order) - error
-
-
-def published_error(order: float, bound: float, n: int, failure_probability: float) -> float:
-    """Returns ln((1 + η)/(1 − η)), the published error of the estimate; infinite for η ≥ 1.
-
-    Here η = √(max{3e^(2(α−1)C), 2e^(αC)}·ln(2/β)/n).
-
-    Args:
-        order: α.
-        bound: C, the largest |h|.
-        n: draws of each side.
-        failure_probability: β.
-
-    Guarantee: none, see `GUARANTEE`.
-
-    Reference: Kong et al. (2023), Theorem 4.3.
-    """
-    log_power_p = math.log(3.0) + 2.0 * (order - 1.0) * bound
-    log_power_q = math.log(2.0) + order * bound
-    log_confidence = math.log(math.log(2.0 / failure_probability))
-    log_eta = 0.5 * (max(log_power_p, log_power_q) + log_confidence - math.log(max(n, 1)))
-    eta = math.exp(min(log_eta, _LARGEST_LOG_ETA))
-    if eta >= 1.0:
-        return math.inf
-    return math.log((1.0 + eta) / (1.0 - eta))

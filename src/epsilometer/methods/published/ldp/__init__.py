@@ -18,6 +18,7 @@ from epsilometer.methods.published.ldp.estimating import (
     overall,
 )
 from epsilometer.methods.published.ldp.method import HistogramMethod, Options
+from epsilometer.methods.published.ldp.planning import plan
 from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "formulas",
     "lipschitz_hint",
     "overall",
+    "plan",
     "plan_overall",
     "plan_pair",
 ]

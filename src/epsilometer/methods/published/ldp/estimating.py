@@ -1,30 +1,35 @@
 """Two-sided estimates of local privacy, for one pair of inputs or for an interval of them.
 
-`estimate` is Algorithm 1, `overall` is Algorithm 2; `lipschitz_hint` helps to judge the assumption
-that both rest on.
+`estimate` is Algorithm 1 or, with `interval="exact"`, an interval of our own that holds for every
+number of draws; `overall` is Algorithm 2; `lipschitz_hint` helps to judge the assumption that all
+of them rest on.
 
 Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida (2023), "On the (im)possibility of
     estimating various notions of differential privacy".
 """
 
-import operator
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import check_whole
-from epsilometer.engine import NoProgress, Phase, Progress, Sampler, check_seed, open_runner
+from epsilometer.claims.base import check_choice, check_confidence, check_whole
+from epsilometer.claims.renyi import check_order
+from epsilometer.engine import NoProgress, Phase, Progress, Sampler, check_seed, open_helpful_runner
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import as_pair
-from epsilometer.mechanisms import as_mechanism, as_subject
-from epsilometer.methods.published.ldp import formulas
-from epsilometer.methods.published.ldp.formulas import CellCounts, Smoothness
+from epsilometer.mechanisms import as_audit_target, as_mechanism
+from epsilometer.methods.published.ldp import formulas, intervals
+from epsilometer.methods.published.ldp.formulas import CellCounts, LipschitzDensities, Smoothness
+from epsilometer.methods.published.ldp.midpoints import (
+    count_midpoints,
+    count_pairs,
+    middle_points,
+)
 from epsilometer.methods.published.ldp.plans import (
     MOST_DRAWS,
     HistogramPlan,
@@ -32,6 +37,11 @@ from epsilometer.methods.published.ldp.plans import (
     plan_pair,
 )
 
+# How the ends of an interval are found: by a plan made beforehand, or from the counts.
+INTERVALS = ("planned", "exact")
+# From which draws the pairs of mid-points are estimated, and what an empty cell does.
+SHARINGS = ("midpoints", "pairs")
+EMPTY_CELLS = ("refuse", "skip")
 # Fewer cells than this show no slope at all.
 _FEWEST_CELLS = 4
 
@@ -43,8 +53,8 @@ class LocalEstimate:
     Attributes:
         estimate: the value; biased upwards when cells hold few samples: it is a maximum of noisy
             ratios.
-        interval: estimate ± precision, clipped at 0.
-        precision: half of its length.
+        interval: estimate ± precision, clipped at 0; the exact one is not centred.
+        precision: half of its length; inf where the exact interval has no upper end.
         confidence: with which the interval holds the truth, if the guarantee is not "none".
         guarantee: "conditional: …", or "none: practical n".
         assumption: what the guarantee rests on, in words.
@@ -55,6 +65,7 @@ class LocalEstimate:
         midpoints: inputs that were drawn from; None for one pair.
         planned_samples: the samples per input that the guarantee needs.
         seed: of all draws.
+        failed_pairs: pairs of mid-points left out because a cell was empty.
     """
 
     estimate: float
@@ -70,18 +81,30 @@ class LocalEstimate:
     midpoints: int | None
     planned_samples: int
     seed: int
+    failed_pairs: int = 0
+
+    @property
+    def lower(self) -> float:
+        """The lower end of the interval."""
+        return self.interval[0]
+
+    @property
+    def upper(self) -> float:
+        """The upper end of the interval."""
+        return self.interval[1]
 
 
 def estimate(
     mechanism: object,
     pair: Pair | tuple[Any, Any] | None = None,
     *,
-    precision: float,
+    precision: float | None = None,
     confidence: float = 0.95,
     domain: tuple[float, float] | None = None,
     lipschitz: float | None = None,
     n: int | None = None,
     order: float | None = None,
+    interval: str = "planned",
     as_published: bool = False,
     most_draws: float = MOST_DRAWS,
     seed: int | None = None,
@@ -95,15 +118,19 @@ def estimate(
         mechanism: as `epsilometer.audit` takes it; its outputs are numbers of the domain.
         pair: the two inputs; None for the worst pair of a zoo entry. Swap them for the other
             direction.
-        precision: γ, the half length of the interval.
+        precision: γ, the half length of the planned interval; the exact one has the length that its
+            draws give.
         confidence: the probability with which the interval holds the truth.
         domain: (a, b); None for that of a zoo entry. Outputs outside it are an error, which counts
             them.
-        lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)²; None for a
-            zoo entry's own.
+        lipschitz: C, a Lipschitz constant of both output densities, below 2/(b − a)² for a planned
+            interval; None for a zoo entry's own.
         n: samples per input; None for the planned number. Fewer than planned give an estimate
-            without guarantee.
+            without guarantee. An exact interval takes any n, and needs it.
         order: estimates the Rényi divergence of this order instead of ε.
+        interval: "planned" is the paper's, estimate ± precision; "exact" takes exact binomial
+            limits of every cell, widened by what C allows within it. The cells are fixed by n, C
+            and the confidence before anything is drawn.
         as_published: plans with the paper's inequality (5) as it is printed, without the union
             bound over cells.
         most_draws: a plan with more draws is refused, with the figure.
@@ -113,12 +140,31 @@ def estimate(
         progress: notified of every drawn chunk.
 
     Guarantee: conditional on the Lipschitz assumption: the truth is in the interval with
-        probability at least `confidence`, if n is None or at least the planned number. None for a
-        smaller n.
+        probability at least `confidence`: the exact one for every n, the planned one if n is None
+        or at least the planned number. None for a smaller n.
 
     Reference: Gorla et al. (2023), Algorithm 1, Theorem 2, and their Rényi versions.
     """
-    inputs = as_pair(as_subject(mechanism).worst_pair if pair is None else pair)
+    inputs = as_pair(as_audit_target(mechanism).worst_pair if pair is None else pair)
+    if check_choice("interval", interval, INTERVALS) == "exact":
+        _check_no_plan(precision, as_published)
+        sampler = _open_sampler(mechanism, seed, jobs, engine, progress)
+        return _exact_estimate(
+            sampler,
+            inputs,
+            assumption=LipschitzDensities(
+                domain=_given_or_own("domain", mechanism, domain),
+                lipschitz=_given_or_own("lipschitz", mechanism, lipschitz),
+            ),
+            samples=_check_exact_n(n, most_draws),
+            confidence=check_confidence(confidence),
+            order=None if order is None else check_order(order),
+        )
+    if precision is None:
+        raise InputError(
+            "precision= is needed: the planned interval is estimate ± precision; or take "
+            "interval='exact' with n="
+        )
     smoothness = find_smoothness(mechanism, domain, lipschitz)
     plan = plan_pair(smoothness, precision, confidence, order, as_published)
     samples = check_n(n, plan, most_draws)
@@ -138,6 +184,58 @@ def estimate(
     )
 
 
+def _exact_estimate(
+    sampler: Sampler,
+    inputs: Pair,
+    *,
+    assumption: LipschitzDensities,
+    samples: int,
+    confidence: float,
+    order: float | None,
+) -> LocalEstimate:
+    """Returns the largest log-ratio of cells (or its Rényi mean) with an exact interval."""
+    cells = formulas.Cells(assumption.domain, intervals.cells_for(assumption, samples, confidence))
+    with closing(sampler.runner):
+        left, right = sampler.fold(Phase.CERTIFY, 0, inputs, samples, (cells.count, cells.count))
+    formulas.check_inside(cells, left.total, right.total)
+    ends = intervals.exact_interval(left.total, right.total, assumption, confidence, order)
+    plug_in = formulas.divergence_where_counted(left.total, right.total, order)
+    return LocalEstimate(
+        estimate=min(max(plug_in, ends.low), ends.high),
+        interval=(ends.low, ends.high),
+        precision=(ends.high - ends.low) / 2.0,
+        confidence=confidence,
+        guarantee=intervals.CONTRADICTED if ends.is_contradicted else intervals.GUARANTEE,
+        assumption=assumption.describe(),
+        order=order,
+        pair=inputs,
+        cells=cells.number,
+        samples=samples,
+        midpoints=None,
+        planned_samples=samples,
+        seed=sampler.seed,
+    )
+
+
+def _check_no_plan(precision: float | None, as_published: bool) -> None:
+    """Refuses settings of a plan where an exact interval is wanted."""
+    if precision is not None or as_published:
+        raise InputError(
+            f"precision={precision!r}, as_published={as_published!r}: interval='exact' has no "
+            "plan, its length is what the draws give; leave them out and choose n="
+        )
+
+
+def _check_exact_n(n: int | None, most_draws: float) -> int:
+    """Returns the samples per input of an exact interval."""
+    if n is None:
+        raise InputError("n= is needed with interval='exact', which holds for every n, e.g. 1000")
+    samples = check_whole("n", n, 1)
+    if 2 * samples > most_draws:
+        raise InputError(f"n={n} takes {2 * samples:,} draws, above most_draws={most_draws:,.0f}")
+    return samples
+
+
 def overall(
     mechanism: object,
     *,
@@ -151,6 +249,8 @@ def overall(
     midpoints: int | None = None,
     order: float | None = None,
     as_published: bool = False,
+    samples_of: str = "midpoints",
+    empty_cells: str = "refuse",
     most_draws: float = MOST_DRAWS,
     seed: int | None = None,
     jobs: int = 1,
@@ -159,8 +259,10 @@ def overall(
 ) -> LocalEstimate:
     """Estimates the level over all pairs of inputs in an interval (Algorithm 2).
 
-    Every mid-point is drawn from once, and all ordered pairs of them are compared on the same
-    counts.
+    By default every mid-point is drawn from once, and all ordered pairs of them are compared on the
+    same counts; Algorithm 2 as printed invokes Algorithm 1 for each ordered pair, which draws
+    2k(k − 1) samples instead of k, and succeeds if at least one invocation does:
+    `samples_of="pairs", empty_cells="skip"`.
 
     Args:
         input_domain: (c, d), where inputs (numbers) lie; None for that of a zoo entry.
@@ -168,6 +270,10 @@ def overall(
             input.
         midpoints: k; None for the planned number. Fewer than planned give an estimate without
             guarantee.
+        samples_of: "midpoints" draws n samples of each mid-point; "pairs" draws n fresh samples of
+            both inputs for each of the k(k − 1) ordered pairs, and plans for so many counts.
+        empty_cells: "refuse" gives up on an empty cell of any input; "skip" leaves out the pairs
+            that have one (`failed_pairs`), and gives up if there is no other.
 
     The other arguments are those of `estimate`.
 
@@ -176,10 +282,22 @@ def overall(
 
     Reference: Gorla et al. (2023), Algorithm 2, Theorem 3, and their Rényi versions.
     """
+    check_choice("samples_of", samples_of, SHARINGS)
+    check_choice("empty_cells", empty_cells, EMPTY_CELLS)
+    fresh_pairs = samples_of == "pairs"
     smoothness = find_smoothness(mechanism, domain, lipschitz)
     interval = _given_or_own("input_domain", mechanism, input_domain)
     slope = _given_or_own("input_lipschitz", mechanism, input_lipschitz)
-    plan = plan_overall(smoothness, interval, slope, precision, confidence, order, as_published)
+    plan = plan_overall(
+        smoothness,
+        input_domain=interval,
+        input_lipschitz=slope,
+        precision=precision,
+        confidence=confidence,
+        order=order,
+        as_published=as_published,
+        fresh_pairs=fresh_pairs,
+    )
     n_midpoints = check_whole(
         "midpoints",
         plan.midpoints if midpoints is None else midpoints,
@@ -190,14 +308,19 @@ def overall(
     sampler = _open_sampler(mechanism, seed, jobs, engine, progress)
     cells = formulas.Cells(smoothness.domain, plan.cells)
     inputs = middle_points(interval, n_midpoints)
-    counts: list[CellCounts] = []
+    count = count_pairs if fresh_pairs else count_midpoints
     with closing(sampler.runner):
-        for number, x in enumerate(inputs):
-            chunks = sampler.chunks(Phase.CERTIFY, number, Pair(x, x), 0, samples, cells.count)
-            counts.append(reduce(operator.add, (chunk.value for chunk in chunks)))
-    formulas.check_inside(cells, *counts)
-    formulas.check_filled(cells, *counts)
-    greatest = greatest_divergence(counts, plan.order)
+        counted = count(sampler, cells, inputs, samples)
+    formulas.check_inside(cells, *counted.sides)
+    if empty_cells == "refuse":
+        formulas.check_filled(cells, *counted.sides)
+    greatest = counted.greatest(plan.order)
+    if greatest is None:
+        raise InputError(
+            f"each of the {counted.n_failed:,} pairs of mid-points has an empty cell "
+            f"({cells.number:,} cells, {samples:,} samples per input): no ratio can be estimated; "
+            "take more samples (n=), or wider cells by a larger precision="
+        )
     return _local_estimate(
         plan,
         value=greatest.value,
@@ -205,6 +328,7 @@ def overall(
         samples=samples,
         midpoints=n_midpoints,
         seed=sampler.seed,
+        failed_pairs=counted.n_failed,
     )
 
 
@@ -216,6 +340,7 @@ def _local_estimate(
     samples: int,
     midpoints: int | None,
     seed: int,
+    failed_pairs: int = 0,
 ) -> LocalEstimate:
     """Returns an estimate with its interval and guarantee."""
     return LocalEstimate(
@@ -232,6 +357,7 @@ def _local_estimate(
         midpoints=midpoints,
         planned_samples=plan.samples,
         seed=seed,
+        failed_pairs=failed_pairs,
     )
 
 
@@ -246,7 +372,7 @@ def guarantee_of(plan: HistogramPlan, samples: int, midpoints: int | None = None
         return f"none: practical {' and '.join(below_plan)}"
     guarantee = f"conditional: {plan.assumption}"
     if plan.as_published:
-        guarantee += "; n as published, whose proof leaves out a union bound"
+        guarantee += "; n as published, which allows for the deviation of four counts only"
     return guarantee
 
 
@@ -283,9 +409,9 @@ def check_n(
         return check_whole("n", n, 1, f", or None for the planned {plan.samples:,}")
     if midpoints is None or midpoints == plan.midpoints:
         plan.check_affordable(most_draws)
-    elif plan.samples * midpoints > most_draws:
+    elif plan.draws_for(midpoints) > most_draws:
         raise InputError(
-            f"{plan.samples * midpoints:,} draws are planned, above most_draws={most_draws:,.0f}"
+            f"{plan.draws_for(midpoints):,} draws are planned, above most_draws={most_draws:,.0f}"
         )
     return plan.samples
 
@@ -293,64 +419,13 @@ def check_n(
 def _open_sampler(
     mechanism: object, seed: int | None, jobs: int, engine: object, progress: Progress | None
 ) -> Sampler:
+    source = as_mechanism(mechanism)
     return Sampler(
-        as_mechanism(mechanism),
+        source,
         check_seed(seed),
-        open_runner(jobs, engine),
+        open_helpful_runner(jobs, engine, waits=source.waits),
         progress or NoProgress(),
     )
-
-
-def middle_points(interval: tuple[float, float], k: int) -> list[float]:
-    """Returns the mid-points of k equal parts of an interval."""
-    low, high = interval
-    return [low + (number + 0.5) * (high - low) / k for number in range(k)]
-
-
-# --- all pairs of inputs ----------------------------------------------------------------------
-
-
-class GreatestDivergence(NamedTuple):
-    """The largest estimate over all ordered pairs of inputs.
-
-    Attributes:
-        value: the estimate.
-        left: the number of the left input.
-        right: the number of the right input.
-    """
-
-    value: float
-    left: int
-    right: int
-
-
-def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> GreatestDivergence:
-    """Finds the largest estimate over all ordered pairs of inputs.
-
-    Args:
-        counts: of each input, k of them.
-        order: of the Rényi divergence; None for pure ε.
-    """
-    log_frequencies = np.log([side.counts / side.total for side in counts])
-    if order is None:
-        # The largest difference of two rows in one column: the extremes of that column.
-        ranges = log_frequencies.max(axis=0) - log_frequencies.min(axis=0)
-        cell = int(np.argmax(ranges))
-        return GreatestDivergence(
-            value=float(ranges[cell]),
-            left=int(np.argmax(log_frequencies[:, cell])),
-            right=int(np.argmin(log_frequencies[:, cell])),
-        )
-    best = GreatestDivergence(value=-np.inf, left=0, right=0)
-    for left, row in enumerate(log_frequencies):
-        # The divergence from every input at once, shape (k,).
-        log_terms = order * row + (1.0 - order) * log_frequencies
-        values = np.logaddexp.reduce(log_terms, axis=1) / (order - 1.0)
-        values[left] = -np.inf
-        right = int(np.argmax(values))
-        # Ties go to the later pair, as tuples are ordered.
-        best = max(best, GreatestDivergence(float(values[right]), left, right))
-    return best
 
 
 # --- how steep the densities are --------------------------------------------------------------

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from epsilometer.arrays import Integers
+from epsilometer.arrays import Floats, Integers
 from epsilometer.claims.base import as_number, check_at_least
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
 
 
 @dataclass(frozen=True, slots=True)
-class Smoothness:
-    """The assumption: output densities live on [a, b] and are C-Lipschitz, with C < 2/(b − a)².
+class LipschitzDensities:
+    """The assumption: output densities live on [a, b] and are C-Lipschitz there.
 
     Attributes:
         domain: (a, b).
@@ -32,13 +32,6 @@ class Smoothness:
     def __post_init__(self) -> None:
         object.__setattr__(self, "domain", check_interval("domain", self.domain))
         object.__setattr__(self, "lipschitz", check_at_least("lipschitz", self.lipschitz, 0.0))
-        limit = 2.0 / self.length**2
-        if not self.lipschitz < limit:
-            raise InputError(
-                f"lipschitz={self.lipschitz:g} must be below 2/(b − a)² = {limit:g} for "
-                f"domain={self.domain}: only then is every density known to stay above 0; the "
-                "method events needs no such assumption"
-            )
 
     @property
     def length(self) -> float:
@@ -47,7 +40,7 @@ class Smoothness:
 
     @property
     def least_density(self) -> float:
-        """τ (τ₀ for Rényi): no density is below it; equation (4)."""
+        """τ (τ₀ for Rényi): no density is below it; equation (4). Not above 0 for a large C."""
         return 1.0 / self.length - self.lipschitz * self.length / 2.0
 
     @property
@@ -59,6 +52,22 @@ class Smoothness:
         """Returns the assumption in words."""
         low, high = self.domain
         return f"densities are {self.lipschitz:.6g}-Lipschitz on [{low:g}, {high:g}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothness(LipschitzDensities):
+    """The assumption of the paper, with C < 2/(b − a)²: every density stays above 0."""
+
+    def __post_init__(self) -> None:
+        LipschitzDensities.__post_init__(self)
+        limit = 2.0 / self.length**2
+        if not self.lipschitz < limit:
+            raise InputError(
+                f"lipschitz={self.lipschitz:g} must be below 2/(b − a)² = {limit:g} for "
+                f"domain={self.domain}: only then is every density known to stay above 0; "
+                "em.ldp.estimate(interval='exact') takes any C, and the method events needs no "
+                "such assumption"
+            )
 
 
 def check_interval(name: str, value: object) -> tuple[float, float]:
@@ -289,8 +298,29 @@ def divergence(above: CellCounts, below: CellCounts, order: float | None) -> flo
 
     Reference: line 15 of Algorithm 1, and the returned value below (7).
     """
-    log_q = np.log(below.counts / below.total)
-    log_ratios = np.log(above.counts / above.total) - log_q
+    return _divergence(above.counts / above.total, below.counts / below.total, order)
+
+
+def divergence_where_counted(above: CellCounts, below: CellCounts, order: float | None) -> float:
+    """Returns `divergence` over the cells that both samples hit; 0 if there is none.
+
+    Args:
+        above: counts under P.
+        below: counts under Q.
+        order: of the Rényi divergence; None estimates ε*.
+    """
+    is_hit = (above.counts > 0) & (below.counts > 0)
+    if not is_hit.any():
+        return 0.0
+    p = above.counts[is_hit] / above.total
+    q = below.counts[is_hit] / below.total
+    return _divergence(p, q, order)
+
+
+def _divergence(p: Floats, q: Floats, order: float | None) -> float:
+    """Returns the divergence of relative frequencies, all above 0, shape (k,)."""
+    log_q = np.log(q)
+    log_ratios = np.log(p) - log_q
     if order is None:
         return float(log_ratios.max())
     return float(np.logaddexp.reduce(order * log_ratios + log_q)) / (order - 1.0)

@@ -171,7 +171,8 @@ class HistogramMethod(Method):
             precision = affordable_precision(smoothness, samples, confidence, order)
         if precision is None:
             raise InputError(
-                f"{samples} draws per side are too few for any precision here; see epsilometer.plan"
+                f"{samples} draws per side are too few for any precision here; "
+                "see epsilometer.ldp.plan"
             )
         plan = plan_pair(smoothness, precision, confidence, order)
         cells = formulas.Cells(smoothness.domain, plan.cells)

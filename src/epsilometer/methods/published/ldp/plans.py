@@ -39,11 +39,12 @@ class HistogramPlan:
         samples: n, draws per input.
         midpoints: k inputs in the middle of k sub-intervals of the input domain; None for one pair
             of inputs.
-        draws: all draws together, n times the number of inputs.
+        draws: all draws together: n times the number of inputs, or 2n for each ordered pair.
         as_published: whether n is the paper's own; otherwise it includes a union bound over every
             count that may deviate.
         assumption: all assumptions in words.
         seconds: how long drawing will take; None if no mechanism was timed.
+        fresh_pairs: whether each ordered pair of mid-points has samples of its own.
     """
 
     precision: float
@@ -57,6 +58,7 @@ class HistogramPlan:
     as_published: bool
     assumption: str
     seconds: float | None = None
+    fresh_pairs: bool = False
 
     @property
     def width(self) -> float:
@@ -87,6 +89,12 @@ class HistogramPlan:
             "assumption": self.assumption,
             "seconds": self.seconds,
         }
+
+    def draws_for(self, midpoints: int) -> int:
+        """Returns all draws together for another number of mid-points than planned."""
+        if self.fresh_pairs:
+            return 2 * midpoints * (midpoints - 1) * self.samples
+        return midpoints * self.samples
 
     def check_affordable(self, most_draws: float = MOST_DRAWS) -> "HistogramPlan":
         """Returns self; raises an InputError with the figure if it takes too many draws."""
@@ -131,7 +139,7 @@ def plan_pair(
     )
 
 
-def plan_overall(
+def plan_overall(  # noqa: PLR0917  # researchers call it as the paper writes it
     smoothness: Smoothness,
     input_domain: tuple[float, float] | None,
     input_lipschitz: float | None,
@@ -139,12 +147,13 @@ def plan_overall(
     confidence: float,
     order: float | None = None,
     as_published: bool = False,
+    fresh_pairs: bool = False,
 ) -> HistogramPlan:
     """Plans Algorithm 2, for all pairs of k mid-points of an interval of inputs.
 
     Each pair is estimated within γ/3. As published, each of the k(k − 1) pairs has confidence √δ,
-    although they share samples. The default is a union bound over each cell of each mid-point: all
-    pairs are right if no count deviates.
+    whether two of them or all of them must be right. The default is a union bound over each cell of
+    each sample: all pairs are right if no count deviates.
 
     Args:
         smoothness: the assumption on the outputs.
@@ -154,13 +163,15 @@ def plan_overall(
         confidence: the probability with which the estimate is within γ.
         order: of the Rényi divergence; None for pure ε.
         as_published: whether to plan with the inequalities as they are printed.
+        fresh_pairs: whether each ordered pair has two samples of its own, as Algorithm 2 invokes
+            Algorithm 1; otherwise there is one sample per mid-point, for all pairs.
     """
     precision = check_positive("precision", precision)
     confidence = check_confidence(confidence)
     if order is not None:
         order = check_order(order)
     midpoints = None
-    n_inputs = 2
+    n_samples = 2
     pair_precision = precision
     pair_confidence = confidence
     assumption = smoothness.describe()
@@ -168,14 +179,14 @@ def plan_overall(
         low, high = formulas.check_interval("input_domain", input_domain)
         slope = check_at_least("input_lipschitz", input_lipschitz, 0.0)
         midpoints = formulas.midpoints_for(smoothness, precision, order, slope, high - low)
-        n_inputs = midpoints
+        n_samples = 2 * midpoints * (midpoints - 1) if fresh_pairs else midpoints
         pair_precision = precision / 3.0
         if as_published:
             pair_confidence = math.sqrt(confidence)
         assumption += f", and {slope:.6g}-Lipschitz in the input on [{low:g}, {high:g}]"
 
     cells, deviation = formulas.resolution(smoothness, pair_precision, order)
-    n_counts = cells * (2 if as_published else n_inputs)
+    n_counts = cells * (2 if as_published else n_samples)
     if order is not None:
         n_deviations = n_counts
     elif as_published:
@@ -198,9 +209,10 @@ def plan_overall(
         cells=cells,
         samples=samples,
         midpoints=midpoints,
-        draws=n_inputs * samples,
+        draws=n_samples * samples,
         as_published=as_published,
         assumption=assumption,
+        fresh_pairs=fresh_pairs,
     )
 
 

@@ -15,7 +15,8 @@ Example:
 """
 
 from epsilometer.methods.published.local.densities import tdde, tkde
-from epsilometer.methods.published.local.loss import LossFunction, loss_function
+from epsilometer.methods.published.local.levels import DatasetLevel, LevelMap, level_map
+from epsilometer.methods.published.local.loss import LossFunction, MixedLoss, loss_function
 from epsilometer.methods.published.local.method import LocalMethod
 from epsilometer.methods.published.local.mpl import (
     DataSpecificLoss,
@@ -29,14 +30,18 @@ from epsilometer.methods.published.local.pointwise import PointwiseLoss, interva
 
 __all__ = [
     "DataSpecificLoss",
+    "DatasetLevel",
+    "LevelMap",
     "LocalMethod",
     "LossFunction",
     "MaximumLoss",
+    "MixedLoss",
     "Options",
     "PointwiseLoss",
     "data_centric",
     "dpl",
     "interval",
+    "level_map",
     "loss_function",
     "mpl",
     "tdde",

@@ -4,7 +4,9 @@ Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differenti
     approach".
 """
 
+import math
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import kernels
-from epsilometer.methods.published.local.kernels import BandwidthChoice, Kernel, KernelChoice
+from epsilometer.methods.published.local.kernels import (
+    BandwidthChoice,
+    KernelChoice,
+    SpaceKernel,
+)
 from epsilometer.methods.published.local.options import (
-    MOST_DIMENSIONS,
     Box,
     Options,
     check_bandwidth,
@@ -38,35 +43,43 @@ _ROWS_AT_ONCE = 1 << 18
 _WIDEST_MARGIN = 40_000
 
 
-def tkde(
+def tkde(  # noqa: PLR0917  # researchers call it as the paper writes it
     sample: ArrayLike,
     t: ArrayLike,
     bandwidth: BandwidthChoice = None,
     kernel: KernelChoice = "gaussian",
     floor: float | None = None,
     support: tuple[object, object] | None = None,
+    kernel_shape: str = "product",
 ) -> Floats:
     """Returns the truncated kernel density estimate: max(f̃(t), τ).
 
     Args:
-        sample: shape (n,) or (n, d), d ≤ 4.
+        sample: shape (n,) or (n, d).
         t: where; a number or shape (m,) for one dimension, shape (d,) or (m, d) for more.
         bandwidth: h: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, also None)
             or "nrd" (Scott's); or a function from the sample to either.
         kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u)
-            that integrates to 1; the product of it in several dimensions.
+            that integrates to 1.
         floor: τ. None: the density at which the estimate has a relative variance of 1/20.
         support: ends (low, high) at which the density is reflected, None for an open end.
+        kernel_shape: in several dimensions, "product" for ∏K(u_i), "spherical" for c·K(|u|).
 
     Returns:
         Shape (m,); shape () for a single place.
 
     Reference: Askin, Kutta, Dette (2022), Algorithm 1.
     """
-    options = Options(kernel=kernel, support=support, bandwidth=bandwidth, floor=floor)
+    options = Options(
+        kernel=kernel,
+        kernel_shape=kernel_shape,
+        support=support,
+        bandwidth=bandwidth,
+        floor=floor,
+    )
     rows = as_rows("sample", sample)
     places = as_places(t, rows.shape[1])
-    checked_kernel = kernels.find_kernel(kernel)
+    checked_kernel = options.space_kernel(rows.shape[1])
     h = bandwidth_of("bandwidth", bandwidth, rows, checked_kernel)
     densities = kernel_density(rows, places.points, h, checked_kernel, options.support_box(len(h)))
     if floor is None:
@@ -124,7 +137,7 @@ def _equals(outcomes: NDArray[Any], wanted: Any) -> Booleans:
 
 
 def kernel_density(
-    rows: Floats, places: Floats, h: Floats, kernel: Kernel, limits: Box | None = None
+    rows: Floats, places: Floats, h: Floats, kernel: SpaceKernel, limits: Box | None = None
 ) -> Floats:
     """Returns the plain kernel density estimate, shape (m,), without floor.
 
@@ -144,7 +157,7 @@ def kernel_density(
 
 
 def kernel_values(
-    rows: Floats, place: Floats, h: Floats, kernel: Kernel, limits: Box | None = None
+    rows: Floats, place: Floats, h: Floats, kernel: SpaceKernel, limits: Box | None = None
 ) -> Floats:
     """Returns K((place − row)/h) of every row, reflections included; shape (n,).
 
@@ -155,19 +168,36 @@ def kernel_values(
         kernel: the kernel.
         limits: ends of the support.
     """
-    values: Floats = np.ones(len(rows))
+    values: Floats = np.empty(len(rows))
     # 1e300 is far away, and NaN nowhere.
     with np.errstate(over="ignore", invalid="ignore"):
-        for axis in range(rows.shape[1]):
-            for start in range(0, len(rows), _ROWS_AT_ONCE):
-                part = slice(start, start + _ROWS_AT_ONCE)
-                column = rows[part, axis]
-                factor = kernel.evaluate((place[axis] - column) / h[axis])
-                for end in _finite_ends(limits, axis):
-                    image = 2.0 * end - column
-                    factor = factor + kernel.evaluate((place[axis] - image) / h[axis])
-                values[part] *= factor
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            values[part] = _kernel_values_of_part(rows[part], place, h, kernel, limits)
     values[np.isnan(values)] = 0.0
+    return values
+
+
+def _kernel_values_of_part(
+    rows: Floats, place: Floats, h: Floats, kernel: SpaceKernel, limits: Box | None
+) -> Floats:
+    """Returns what `kernel_values` does, for as many rows as fit the cache."""
+    # For each coordinate the scaled differences to the draws and to their mirror images.
+    differences: list[list[Floats]] = []
+    for axis in range(rows.shape[1]):
+        column = rows[:, axis]
+        images = [column, *(2.0 * end - column for end in _finite_ends(limits, axis))]
+        differences.append([(place[axis] - image) / h[axis] for image in images])
+    if kernel.is_spherical:
+        total = np.zeros(len(rows))
+        for images_of_axes in product(*differences):
+            squares = [difference**2 for difference in images_of_axes]
+            total += kernel.at_distance(np.sqrt(np.sum(squares, axis=0)))
+        return total
+    values = np.ones(len(rows))
+    for of_axis in differences:
+        factors = [kernel.profile.evaluate(difference) for difference in of_axis]
+        values *= np.sum(factors, axis=0)
     return values
 
 
@@ -179,7 +209,13 @@ def _finite_ends(limits: Box | None, axis: int) -> list[float]:
     return [end for end in ends if np.isfinite(end)]
 
 
-def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel) -> Floats:
+def bandwidth_of(
+    name: str,
+    given: BandwidthChoice,
+    rows: Floats,
+    kernel: SpaceKernel,
+    undersmoothing: float = 0.0,
+) -> Floats:
     """Returns the given bandwidth, or that of the rule; shape (d,).
 
     Args:
@@ -187,23 +223,25 @@ def bandwidth_of(name: str, given: BandwidthChoice, rows: Floats, kernel: Kernel
         given: as the user gave it.
         rows: shape (n, d), the draws.
         kernel: the kernel.
+        undersmoothing: γ, a factor n^(−γ) on a bandwidth that the draws choose.
     """
     if callable(given):
-        return kernels.own_bandwidth(name, given, rows)
+        shrunk = kernels.own_bandwidth(name, given, rows) * len(rows) ** -undersmoothing
+        return np.asarray(shrunk, dtype=np.float64)
     if given is None or isinstance(given, str):
         scales = kernels.robust_scales(rows)
-        return kernels.rule_of_thumb(scales, len(rows), kernel, rule=given or "nrd0")
+        return kernels.rule_of_thumb(scales, len(rows), kernel, undersmoothing, given or "nrd0")
     check_bandwidth(name, given)
     return per_coordinate(name, np.atleast_1d(np.asarray(given, dtype=np.float64)), rows.shape[1])
 
 
-def kernel_floor(n: int, h: Floats, kernel: Kernel, peak: float = 0.0) -> float:
+def kernel_floor(n: int, h: Floats, kernel: SpaceKernel, peak: float = 0.0) -> float:
     """Returns the density at which an estimate from n draws has a relative variance of 1/20.
 
     In several dimensions 1/200, but not above a tenth of the greatest density, `peak`, if it is
     known.
     """
-    one_draw = float(kernel.roughness ** len(h) / (n * np.prod(h)))
+    one_draw = float(kernel.roughness / (n * np.prod(h)))
     floor = DRAWS_AT_FLOOR * one_draw
     if len(h) == 1:
         return floor
@@ -245,10 +283,9 @@ def as_rows(name: str, sample: ArrayLike) -> Floats:
             f"{name} must be numbers for a kernel density; for other outcomes use tdde"
         ) from None
     rows = values[:, None] if values.ndim == 1 else values
-    if rows.ndim != 2 or not len(rows) or not 1 <= rows.shape[1] <= MOST_DIMENSIONS:
+    if rows.ndim != 2 or not rows.size:
         raise InputError(
-            f"{name} has shape {values.shape}; it must be (n,) or (n, d) with n ≥ 1 and "
-            f"d ≤ {MOST_DIMENSIONS}"
+            f"{name} has shape {values.shape}; it must be (n,) or (n, d) with n ≥ 1 and d ≥ 1"
         )
     return rows
 
@@ -270,6 +307,8 @@ class GridResolution(NamedTuple):
     most: int
 
 
+# A grid of more dimensions would not fit the memory.
+MOST_GRID_DIMENSIONS = 4
 # By number of dimensions. In one dimension a sixteenth of a bandwidth locates the maximum of a
 # smooth function; in more, the grid must fit the memory.
 _RESOLUTIONS = {
@@ -297,7 +336,9 @@ class MarginGrid:
     margin: Integers
 
     @classmethod
-    def over(cls, low: Floats, high: Floats, bandwidths: Floats, kernel: Kernel) -> "MarginGrid":
+    def over(
+        cls, low: Floats, high: Floats, bandwidths: Floats, kernel: SpaceKernel
+    ) -> "MarginGrid":
         """Returns a grid fine enough for the given bandwidths, shape (sides, d)."""
         resolution = _RESOLUTIONS[len(low)]
         finest = (bandwidths / kernel.stretch).min(axis=0)
@@ -321,7 +362,9 @@ class MarginGrid:
         coordinates = np.meshgrid(*axes, indexing="ij")
         return np.stack([coordinate.ravel() for coordinate in coordinates], axis=1)
 
-    def density(self, rows: Floats, h: Floats, kernel: Kernel, limits: Box | None = None) -> Floats:
+    def density(
+        self, rows: Floats, h: Floats, kernel: SpaceKernel, limits: Box | None = None
+    ) -> Floats:
         """Returns the kernel density at all places, shape (m,), without floor.
 
         Args:
@@ -336,15 +379,40 @@ class MarginGrid:
             scaled = (draws - self.low) / self.step + self.margin
             is_near = np.all((scaled >= 0) & (scaled < sizes - 1), axis=1)
         values = kernels.bin_linearly(scaled[is_near], tuple(sizes.tolist()))
-        for axis in range(len(h)):
-            reach = int(self.margin[axis])
-            offsets = np.arange(-reach, reach + 1) * self.step[axis]
-            weights = kernel.evaluate(offsets / h[axis]) / h[axis]
+        if not len(rows):
+            return np.zeros(math.prod((self.steps + 1).tolist()))
+        if kernel.is_spherical:
+            smoothed = self._smoothed_spherically(values, h, kernel)
+        else:
+            smoothed = self._smoothed_by_axes(values, h, kernel)
+        return np.asarray(np.maximum(smoothed.ravel(), 0.0) / len(rows))
+
+    def _offsets(self, h: Floats) -> list[Floats]:
+        """Returns the places of the kernel's weights along each axis, in bandwidths."""
+        reaches = self.margin.tolist()
+        return [
+            np.arange(-reach, reach + 1) * self.step[axis] / h[axis]
+            for axis, reach in enumerate(reaches)
+        ]
+
+    def _smoothed_by_axes(self, counts: Floats, h: Floats, kernel: SpaceKernel) -> Floats:
+        """Smooths binned draws with a product kernel, one axis after the other."""
+        values = counts
+        for axis, offsets in enumerate(self._offsets(h)):
+            weights = kernel.profile.evaluate(offsets) / h[axis]
             full = kernels.convolve(np.moveaxis(values, axis, -1), weights)
             # The part that the weights cover fully.
-            covered = full[..., 2 * reach : sizes[axis]]
+            covered = full[..., len(offsets) - 1 : counts.shape[axis]]
             values = np.moveaxis(covered, -1, axis)
-        return np.asarray(np.maximum(values.ravel(), 0.0) / len(rows))
+        return values
+
+    def _smoothed_spherically(self, counts: Floats, h: Floats, kernel: SpaceKernel) -> Floats:
+        """Smooths binned draws with a spherical kernel, all axes at once."""
+        from scipy.signal import fftconvolve  # slow to import, and rarely needed
+
+        offsets = np.stack(np.meshgrid(*self._offsets(h), indexing="ij"), axis=-1)
+        weights = kernel.evaluate(offsets) / float(np.prod(h))
+        return np.asarray(fftconvolve(counts, weights, mode="valid"), dtype=np.float64)
 
 
 def reflected(rows: Floats, limits: Box) -> Floats:

@@ -24,14 +24,26 @@ from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.local.densities import kernel_values
 from epsilometer.methods.published.local.events import outcome_event, window_event
-from epsilometer.methods.published.local.kernels import KernelChoice, find_kernel
-from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
+from epsilometer.methods.published.local.kernels import (
+    KernelChoice,
+    SpaceKernel,
+    find_kernel,
+    find_space_kernel,
+)
+from epsilometer.methods.published.local.loss import (
+    LossFunction,
+    LossPart,
+    MixedLoss,
+    estimate_loss,
+)
+from epsilometer.methods.published.local.mixtures import Slice
 from epsilometer.methods.published.local.options import Box, Options
 from epsilometer.methods.published.local.pointwise import (
     PointwiseLoss,
     discrete_error,
     kernel_error,
     proof_bandwidth,
+    step_2_floor,
 )
 from epsilometer.methods.published.local.samples import Outcomes
 from epsilometer.outputs import Event, Numbers, Outputs
@@ -43,6 +55,8 @@ GUARANTEE = "asymptotic"
 # Standard errors of the training draws that are subtracted against the winner's curse (measured at
 # 1e5: Laplace 1 has .956 with two, .921 with one; a vector of three 1.30 with two, 1.20 with one).
 _SELECTION_PENALTY = 2.0
+# What the parts of a mixed distribution are called in the details of a finding.
+_PARTS = {"discrete": "point mass", "continuous": "density"}
 # Kernel values are summed as whole multiples of the peak times 2^-32: then chunks of any size add
 # up to the same sum.
 _WEIGHT_UNIT = 2.0**-32
@@ -57,7 +71,8 @@ class LossMaximum:
         location: t̂ as plain data.
         explored: ε̂ of the training draws at t̂.
         direction: 1 where the left density is the larger, −1 otherwise.
-        floor: τ.
+        floor: τ of step 1.
+        proof_floor: τ of step 2; 0 for none.
         details: everything else that was chosen, plain data.
     """
 
@@ -66,6 +81,7 @@ class LossMaximum:
     explored: float
     direction: int
     floor: float
+    proof_floor: float
     details: dict[str, Any]
 
 
@@ -153,8 +169,8 @@ class OutcomeProposal(LocalProposal):
         self, left: Counts, right: Counts, pair: Pair, failure_probability: float
     ) -> Finding:
         """Returns the bound from relative frequencies of the fresh draws."""
-        p = max(left.share, self.maximum.floor)
-        q = max(right.share, self.maximum.floor)
+        p = max(left.share, self.maximum.proof_floor)
+        q = max(right.share, self.maximum.proof_floor)
         loss = PointwiseLoss(
             left_density=p,
             right_density=q,
@@ -203,6 +219,8 @@ class PlaceProposal(LocalProposal):
         bandwidth: of step 2, shape (d,).
         kernel: its name or function.
         limits: the support's ends, if it has any.
+        kernel_shape: "product" or "spherical".
+        slice: where the place lies, if the distribution is mixed.
     """
 
     shape: str
@@ -210,6 +228,13 @@ class PlaceProposal(LocalProposal):
     bandwidth: Floats
     kernel: KernelChoice
     limits: Box | None
+    kernel_shape: str = "product"
+    slice: Slice | None = None
+
+    @property
+    def space_kernel(self) -> SpaceKernel:
+        """The kernel in the dimensions of the place."""
+        return find_space_kernel(self.kernel, self.kernel_shape, len(self.place))
 
     @property
     def window(self) -> Box:
@@ -218,37 +243,49 @@ class PlaceProposal(LocalProposal):
 
     @property
     def event(self) -> Event | None:
-        """That an output lies in the window around t̂; None in several dimensions."""
-        if len(self.place) > 1:
+        """That an output lies in the window around t̂; None where outputs have several columns."""
+        if len(self.place) > 1 or (self.slice is not None and not self.slice.is_single_number):
             return None
         return window_event(self.shape, float(self.window.low[0]), float(self.window.high[0]))
 
     def tally(self, outputs: Outputs, side: int) -> KernelTally:
-        """Sums kernel values around t̂; outputs of another shape are far away."""
-        kernel = find_kernel(self.kernel)
-        unit = kernel.peak ** len(self.place) * _WEIGHT_UNIT
-        low, high = self.window
-        weight = 0
-        hits = 0
+        """Sums kernel values around t̂; outputs of another shape, or point masses, are far away."""
+        unit = self.space_kernel.peak * _WEIGHT_UNIT
+        rows = self.rows(outputs)
+        values = kernel_values(rows, self.place, self.bandwidth, self.space_kernel, self.limits)
+        weight = int(np.rint(values / unit).astype(np.int64).sum())
+        return KernelTally(draws=len(outputs), weight=weight, hits=self._count_hits(outputs))
+
+    def rows(self, outputs: Outputs) -> Floats:
+        """Returns the outputs that have a density at the place, shape (k, d)."""
+        if self.slice is not None:
+            return self.slice.rows(outputs)
+        return self._rows_of_shape(outputs)
+
+    def _rows_of_shape(self, outputs: Outputs) -> Floats:
+        """Returns all outputs of the shape, shape (k, d)."""
+        found = [np.empty((0, len(self.place)))]
         for block in outputs:
             columns = [
                 np.asarray(column.values, dtype=np.float64)
                 for column in block.columns
                 if isinstance(column, Numbers)
             ]
-            if block.shape != self.shape or len(columns) != len(self.place):
-                continue
-            rows = np.stack(columns, axis=1)
-            values = kernel_values(rows, self.place, self.bandwidth, kernel, self.limits)
-            weight += int(np.rint(values / unit).astype(np.int64).sum())
-            hits += int(np.count_nonzero(np.all((rows >= low) & (rows < high), axis=1)))
-        return KernelTally(draws=len(outputs), weight=weight, hits=hits)
+            if block.shape == self.shape and len(columns) == len(self.place):
+                found.append(np.stack(columns, axis=1))
+        return np.concatenate(found)
+
+    def _count_hits(self, outputs: Outputs) -> int:
+        """Counts the outputs in the window, point masses included: those of the event."""
+        low, high = self.window
+        rows = self._rows_of_shape(outputs)
+        return int(np.count_nonzero(np.all((rows >= low) & (rows < high), axis=1)))
 
     def certify(
         self, left: KernelTally, right: KernelTally, pair: Pair, failure_probability: float
     ) -> Finding:
         """Returns the bound from kernel densities of the fresh draws."""
-        kernel = find_kernel(self.kernel)
+        kernel = self.space_kernel
         p = self._density(left)
         q = self._density(right)
         loss = PointwiseLoss(
@@ -264,9 +301,8 @@ class PlaceProposal(LocalProposal):
 
     def _density(self, tally: KernelTally) -> float:
         """Returns the floored density at t̂."""
-        peak = find_kernel(self.kernel).peak
-        unit = peak ** len(self.place) * _WEIGHT_UNIT / float(np.prod(self.bandwidth))
-        return max(tally.weight * unit / max(tally.draws, 1), self.maximum.floor)
+        unit = self.space_kernel.peak * _WEIGHT_UNIT / float(np.prod(self.bandwidth))
+        return max(tally.weight * unit / max(tally.draws, 1), self.maximum.proof_floor)
 
 
 class LocalMethod(Method):
@@ -274,7 +310,7 @@ class LocalMethod(Method):
 
     name = NAME
     summary = (
-        "the loss at one output, by densities (TKDE, TDDE, MPL); discrete or continuous "
+        "the loss at one output, by densities (TKDE, TDDE, MPL); discrete, continuous or mixed "
         "distributions, pure ε"
     )
     guarantee = GUARANTEE
@@ -310,23 +346,51 @@ class LocalMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> OutcomeProposal | PlaceProposal:
         """Returns the place with the greatest loss (or predicted bound) on the training draws."""
         check_claim(task.claim)
-        loss = estimate_loss(left, right, self.options)
-        penalty = self._penalty(loss, task)
-        number = loss.best(penalty)
-        maximum = self._maximum(loss, number, penalty)
+        found = estimate_loss(left, right, self.options)
+        number = found.best(self._penalty(found, task))
+        if isinstance(found, MixedLoss):
+            part, number = found.locate(number)
+        else:
+            part = LossPart(slice=None, loss=found)
+        proposal = self._proposal(part, number, task, left)
+        if isinstance(found, MixedLoss):
+            maximum = proposal.maximum
+            details = maximum.details | {"kind": found.kind, "part": _PARTS[part.loss.kind]}
+            return replace(proposal, maximum=replace(maximum, details=details))
+        return proposal
+
+    def _proposal(
+        self, part: LossPart, number: int, task: Task, left: Outputs
+    ) -> OutcomeProposal | PlaceProposal:
+        """Returns a place of a loss function as the one to certify.
+
+        Args:
+            part: the loss function, and its slice if the distribution is mixed.
+            number: of the place.
+            task: what is to be certified.
+            left: the training draws of the left.
+        """
+        loss = part.loss
+        maximum = self._maximum(part, number, self._penalty(loss, task))
         if isinstance(loss.draws, Outcomes):
             event = outcome_event(loss.draws, number)
             return OutcomeProposal(task=task, maximum=maximum, event=event)
+        assert loss.draws is not None
         left_rows, right_rows = loss.draws
-        kernel = find_kernel(self.options.kernel)
+        kernel = self.options.space_kernel(left_rows.shape[1])
+        n_left, n_right = task.n_fresh
+        left_share, right_share = loss.shares
+        n_fresh = (round(n_left * left_share), round(n_right * right_share))
         return PlaceProposal(
             task=task,
             maximum=maximum,
-            shape=left.blocks[0].shape,
+            shape=left.blocks[0].shape if part.slice is None else part.slice.shape,
             place=np.atleast_1d(np.asarray(loss.points[number], dtype=np.float64)),
-            bandwidth=proof_bandwidth(left_rows, right_rows, task.n_fresh, self.options, kernel),
+            bandwidth=proof_bandwidth(left_rows, right_rows, n_fresh, self.options, kernel),
             kernel=self.options.kernel,
             limits=loss.limits,
+            kernel_shape=self.options.kernel_shape,
+            slice=part.slice,
         )
 
     def _penalty(self, loss: LossFunction, task: Task) -> float:
@@ -341,16 +405,18 @@ class LocalMethod(Method):
         certificate = quantile / math.sqrt(max(min(task.n_fresh), 1))
         return certificate + _SELECTION_PENALTY / math.sqrt(min(loss.n))
 
-    def _maximum(self, loss: LossFunction, number: int, penalty: float) -> LossMaximum:
+    def _maximum(self, part: LossPart, number: int, penalty: float) -> LossMaximum:
         """Returns a point of the loss function as the chosen place."""
+        loss = part.loss
         explored = float(loss.loss[number])
         left_is_larger = loss.left_density[number] >= loss.right_density[number]
         return LossMaximum(
             predicted=explored - penalty * float(loss.deviations[number]),
-            location=loss.point(number),
+            location=part.point(number),
             explored=explored,
             direction=1 if left_is_larger else -1,
             floor=loss.floor,
+            proof_floor=step_2_floor(self.options, loss.floor),
             details=self._details(loss),
         )
 
@@ -373,6 +439,10 @@ class LocalMethod(Method):
         if loss.bandwidths is not None:
             details["kernel"] = find_kernel(self.options.kernel).name
             details["bandwidth"] = [_plain(side) for side in loss.bandwidths]
+            if loss.bandwidths.shape[1] > 1:
+                details["kernel_shape"] = self.options.kernel_shape
+        if self.options.proof_floor is not None:
+            details["proof_floor"] = self.options.proof_floor
         if loss.limits is not None:
             details["support"] = [_plain(loss.limits.low), _plain(loss.limits.high)]
         return details

@@ -13,18 +13,17 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims import PureDP
 from epsilometer.claims.base import check_confidence
-from epsilometer.engine import Phase, Sampler, check_seed, open_runner
+from epsilometer.engine import Phase, Sampler, check_seed, open_helpful_runner
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
-from epsilometer.inputs import Inputs, Pair, as_pair, as_pairs
+from epsilometer.inputs import Pair, Pairs, as_pair, as_pairs
+from epsilometer.inputs.pairs import check_datasets
 from epsilometer.mechanisms import as_mechanism
 from epsilometer.methods.base import Task
-from epsilometer.methods.published.local.kernels import find_kernel
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss, with_chosen
 from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
 from epsilometer.methods.published.local.options import Options, check_size
 from epsilometer.methods.published.local.pointwise import proof_bandwidth
-from epsilometer.methods.published.local.samples import as_matrix
 from epsilometer.outputs import Outputs
 from epsilometer.result import Finding
 
@@ -82,7 +81,7 @@ class MaximumLoss:
     finding: Finding
 
 
-def dpl(
+def dpl(  # noqa: PLR0917  # researchers call it as the paper writes it
     mechanism: object,
     pair: Pair | tuple[Any, Any],
     n: int = 20_000,
@@ -103,7 +102,8 @@ def dpl(
         floor: τ; None chooses it from the draws.
         seed: makes it repeatable.
         jobs: worker processes.
-        **chosen: `bandwidth`, `kernel`, `support`, `kind`; see `Options`.
+        **chosen: `bandwidth`, `search_undersmoothing`, `kernel`, `kernel_shape`, `support`, `kind`;
+            see `Options`.
 
     Guarantee: none: an estimate, too large on average where many places are about equally bad.
 
@@ -111,7 +111,8 @@ def dpl(
     """
     options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
     inputs = as_pair(pair)
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    source = as_mechanism(mechanism)
+    sampler = Sampler(source, check_seed(seed), open_helpful_runner(jobs, waits=source.waits))
     left, right = sampler.both(Phase.TRAIN, 0, inputs, n)
     loss = estimate_loss(left, right, options)
     return DataSpecificLoss(
@@ -123,9 +124,9 @@ def dpl(
     )
 
 
-def mpl(
+def mpl(  # noqa: PLR0917  # researchers call it as the paper writes it
     mechanism: object,
-    pairs: Inputs,
+    pairs: Pairs,
     n: int = 20_000,
     N: int = 50_000,
     region: Any = None,
@@ -154,8 +155,8 @@ def mpl(
         seed: makes it repeatable.
         jobs: worker processes; they do not change the result.
         select: "loss" is the paper's; "bound" prefers places that promise a larger bound.
-        **chosen: `bandwidth`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
-            `Options`.
+        **chosen: `proof_floor`, `bandwidth`, `proof_bandwidth`, `undersmoothing`,
+            `search_undersmoothing`, `kernel`, `kernel_shape`, `support`, `kind`; see `Options`.
 
     Guarantee: asymptotic: as n and N grow, LB exceeds the greatest loss with probability tending to
         at most 1 − confidence. The side with the larger density is fixed in step 1, so this holds
@@ -168,7 +169,8 @@ def mpl(
     check_size("n", n)
     check_confidence(confidence)
     candidates = as_pairs(pairs)
-    sampler = Sampler(as_mechanism(mechanism), check_seed(seed), open_runner(jobs))
+    source = as_mechanism(mechanism)
+    sampler = Sampler(source, check_seed(seed), open_helpful_runner(jobs, waits=source.waits))
     method = LocalMethod(options)
     proposals: list[OutcomeProposal | PlaceProposal] = []
     for number, pair in enumerate(candidates):
@@ -226,7 +228,7 @@ def data_centric(
 
     Reference: Askin, Kutta, Dette (2022), (5).
     """
-    others = list(neighbours)
+    others = check_datasets(dataset, neighbours)
     # The dataset itself may be among its neighbours, but not alone.
     pairs = [Pair(dataset, neighbour, equal=len(others) > 1) for neighbour in others]
     if not pairs:
@@ -248,16 +250,17 @@ def _with_fresh_bandwidth(
     """
     if not isinstance(proposal, PlaceProposal):
         return proposal
-    left = _finite_rows(fresh_left)
-    right = _finite_rows(fresh_right)
+    left = _finite_rows(proposal, fresh_left)
+    right = _finite_rows(proposal, fresh_right)
     n = (len(left), len(right))
-    if left.shape[1] != len(proposal.place) or left.shape != right.shape or min(n) < 2:
+    if max(n) < 2:
         return proposal
-    bandwidth = proof_bandwidth(left, right, n, options, find_kernel(options.kernel))
+    kernel = options.space_kernel(len(proposal.place))
+    bandwidth = proof_bandwidth(left, right, n, options, kernel)
     return replace(proposal, bandwidth=bandwidth)
 
 
-def _finite_rows(outputs: Outputs) -> Floats:
-    """Returns continuous outputs without NaN and infinities, shape (n, d)."""
-    rows = as_matrix(outputs)
+def _finite_rows(proposal: PlaceProposal, outputs: Outputs) -> Floats:
+    """Returns the outputs that have a density at the place, without infinities, shape (n, d)."""
+    rows = proposal.rows(outputs)
     return rows[np.isfinite(rows).all(axis=1)]

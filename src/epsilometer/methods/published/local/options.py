@@ -8,13 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import as_number, check_choice, check_positive, check_whole
+from epsilometer.claims.base import (
+    as_number,
+    check_at_least,
+    check_choice,
+    check_positive,
+    check_whole,
+)
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.kernels import (
     RULES,
+    SHAPES,
     BandwidthChoice,
     KernelChoice,
+    SpaceKernel,
     find_kernel,
+    find_space_kernel,
 )
 
 # One end of a region: a number for all coordinates, or one for each.
@@ -22,9 +31,7 @@ Bound = float | Sequence[float]
 # (low, high) as users give it.
 Region = tuple[Bound, Bound]
 
-# More dimensions than this starve every kernel: the rate of convergence becomes hopeless.
-MOST_DIMENSIONS = 4
-KINDS = ("auto", "discrete", "continuous")
+KINDS = ("auto", "discrete", "continuous", "mixed")
 SELECTIONS = ("loss", "bound")
 # Fewer draws than this estimate nothing.
 _FEWEST_DRAWS = 10
@@ -51,17 +58,24 @@ class Options:
         N: fresh draws per side for the best pair in step 2, which certifies; at least n.
         region: the closed box C = (low, high) in which the location is sought; numbers, or one per
             coordinate.
-        floor: τ, below which no density estimate is trusted.
+        floor: τ, below which no density estimate of step 1 is trusted.
+        proof_floor: τ of step 2; None for that of step 1, 0 for none.
         bandwidth: of step 1: a number or one per coordinate; "nrd0" (Silverman's rule of thumb, the
             default) or "nrd" (Scott's); or a function from the draws, of shape (n,) or (n, d), to
             either.
         proof_bandwidth: of step 2, likewise, common to both sides.
         undersmoothing: γ, an extra factor N^(−γ) on the chosen bandwidth of step 2.
+        search_undersmoothing: the same for step 1, n^(−γ). Both default to 0; 2/15 in step 1 and
+            more in step 2 meet the paper's conditions (C3) and (C4) for Lipschitz densities of one
+            number.
         kernel: "gaussian", "epanechnikov", "biweight", "laplace", "silverman", or any function K(u)
             of an array that is symmetric and integrates to 1.
+        kernel_shape: in several dimensions, "product" for ∏K(u_i) or "spherical" for c·K(|u|), as
+            the paper's condition (K1).
         support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end;
             densities are reflected at its ends. Per coordinate: two sequences.
-        kind: "discrete", "continuous", or "auto", which looks at the draws.
+        kind: "discrete", "continuous", "mixed" (point masses beside densities of single numbers),
+            or "auto", which looks at the draws.
         select: the location with the greatest estimated "loss", as in the paper, or with the
             greatest predicted "bound", which avoids noisy tails.
     """
@@ -70,10 +84,13 @@ class Options:
     N: int | None = None
     region: Region | None = None
     floor: float | None = None
+    proof_floor: float | None = None
     bandwidth: BandwidthChoice = None
     proof_bandwidth: BandwidthChoice = None
     undersmoothing: float = 0.0
+    search_undersmoothing: float = 0.0
     kernel: KernelChoice = "gaussian"
+    kernel_shape: str = "product"
     support: tuple[Any, Any] | None = None
     kind: str = "auto"
     select: str = "bound"
@@ -87,13 +104,14 @@ class Options:
                 "draws"
             )
         check_floor(self.floor)
+        if self.proof_floor is not None:
+            check_at_least("proof_floor", self.proof_floor, 0.0)
         check_bandwidth("bandwidth", self.bandwidth)
         check_bandwidth("proof_bandwidth", self.proof_bandwidth)
-        if not 0.0 <= as_number("undersmoothing", self.undersmoothing) < 1.0:
-            raise InputError(
-                f"undersmoothing={self.undersmoothing!r} must be at least 0 and below 1, e.g. 0.1"
-            )
+        _check_undersmoothing("undersmoothing", self.undersmoothing)
+        _check_undersmoothing("search_undersmoothing", self.search_undersmoothing)
         find_kernel(self.kernel)
+        check_choice("kernel_shape", self.kernel_shape, SHAPES)
         region = self.region_box()
         support = self.support_box()
         check_choice("kind", self.kind, KINDS)
@@ -104,6 +122,10 @@ class Options:
         high = np.minimum(region.high, support.high)
         if not (low < high).all():
             raise InputError(f"region={self.region!r} lies outside support={self.support!r}")
+
+    def space_kernel(self, d: int) -> SpaceKernel:
+        """Returns the kernel for outputs of d coordinates."""
+        return find_space_kernel(self.kernel, self.kernel_shape, d)
 
     def region_box(self, d: int | None = None) -> Box | None:
         """Returns the region, or None if none is given.
@@ -121,6 +143,12 @@ class Options:
         if self.support is None:
             return None
         return _as_box("support", self.support, d, open_ends=True)
+
+
+def _check_undersmoothing(name: str, value: float) -> None:
+    """Checks an exponent: at least 0 and below 1."""
+    if not 0.0 <= as_number(name, value) < 1.0:
+        raise InputError(f"{name}={value!r} must be at least 0 and below 1, e.g. 0.1")
 
 
 def check_size(name: str, value: int | None) -> None:
@@ -175,11 +203,8 @@ def _as_box(name: str, ends: object, d: int | None, open_ends: bool) -> Box:
     low = np.atleast_1d(_as_floats(name, given_low))
     high = np.atleast_1d(_as_floats(name, given_high))
     are_rows = low.ndim == 1 and high.ndim == 1
-    if not are_rows or len(low) != len(high) or not 1 <= len(low) <= MOST_DIMENSIONS:
-        raise InputError(
-            f"{name}={ends!r} must have two ends of equal length, at most {MOST_DIMENSIONS} "
-            "coordinates"
-        )
+    if not are_rows or len(low) != len(high) or not len(low):
+        raise InputError(f"{name}={ends!r} must have two ends of equal length")
     if not open_ends and not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise InputError(f"{name}={ends!r} is unbounded: give finite ends, (low, high)")
     if not (low < high).all():

@@ -6,7 +6,7 @@ Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differenti
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,13 +16,13 @@ from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import (
-    Kernel,
-    find_kernel,
+    SpaceKernel,
     own_bandwidth,
     robust_scales,
     rule_of_thumb,
 )
 from epsilometer.methods.published.local.loss import as_outputs, with_chosen
+from epsilometer.methods.published.local.mixtures import find_mixture
 from epsilometer.methods.published.local.options import Options, per_coordinate
 from epsilometer.methods.published.local.samples import as_matrix, count_outcomes, find_kind
 from epsilometer.outputs import Outputs
@@ -49,16 +49,24 @@ class PointwiseLoss:
 
     @property
     def estimate(self) -> float:
-        """The estimated loss."""
-        log_ratio = math.log(self.left_density / self.right_density)
+        """The estimated loss; infinite where, without a floor, one side was not seen."""
+        log_ratio = _log(self.left_density) - _log(self.right_density)
+        if math.isnan(log_ratio):
+            return 0.0
         if self.direction == 0:
             return abs(log_ratio)
         return log_ratio * self.direction
 
     @property
     def lower(self) -> float:
-        """The lower end of the interval [lower, ∞); may be negative."""
+        """The lower end of the interval [lower, ∞); may be negative, or −inf without a floor."""
+        if math.isinf(self.standard_error):
+            return -math.inf
         return self.estimate + float(ndtri(self.failure_probability)) * self.standard_error
+
+
+def _log(density: float) -> float:
+    return math.log(density) if density > 0.0 else -math.inf
 
 
 def interval(
@@ -72,8 +80,8 @@ def interval(
         t: the place: a number, d numbers, or an outcome. It must not have been chosen by looking at
             these outputs.
         confidence: of the interval.
-        **chosen: `floor`, `proof_bandwidth`, `undersmoothing`, `kernel`, `support`, `kind`; see
-            `Options`.
+        **chosen: `floor` or `proof_floor` (0 for none), `proof_bandwidth`, `undersmoothing`,
+            `kernel`, `kernel_shape`, `support`, `kind`; see `Options`.
 
     Returns:
         `.lower`, `.estimate` and `.standard_error`.
@@ -92,21 +100,23 @@ def interval(
         raise InputError(
             f"there are {len(left)} left and {len(right)} right outputs; each side needs at least 2"
         )
-    if find_kind(left, right, options.kind) == "discrete":
+    rows = _density_draws(left, right, t, options)
+    if rows is None:
         p, q = _frequencies(left, right, t, options)
         standard_error = discrete_error(p, q, n)
     else:
-        left_rows = as_matrix(left)
-        right_rows = as_matrix(right)
-        kernel = find_kernel(options.kernel)
-        h = proof_bandwidth(left_rows, right_rows, n, options, kernel)
-        floor = options.floor or densities.kernel_floor(min(n), h, kernel)
-        places = densities.as_places(t, len(h)).points
-        limits = options.support_box(len(h))
-        left_density = densities.kernel_density(left_rows, places, h, kernel, limits)
-        right_density = densities.kernel_density(right_rows, places, h, kernel, limits)
-        p = max(left_density.item(), floor)
-        q = max(right_density.item(), floor)
+        d = rows.left.shape[1]
+        kernel = options.space_kernel(d)
+        limits = options.support_box(d)
+        sizes = (len(rows.left), len(rows.right))
+        h = proof_bandwidth(rows.left, rows.right, sizes, options, kernel)
+        floor = step_2_floor(options, densities.kernel_floor(min(n), h, kernel))
+        places = densities.as_places(rows.place, d).points
+        left_density = densities.kernel_density(rows.left, places, h, kernel, limits)
+        right_density = densities.kernel_density(rows.right, places, h, kernel, limits)
+        # Where outputs are mixed, a density integrates to the fraction of draws that have one.
+        p = max(left_density.item() * len(rows.left) / n[0], floor)
+        q = max(right_density.item() * len(rows.right) / n[1], floor)
         standard_error = kernel_error(p, q, n, h, kernel)
     return PointwiseLoss(
         left_density=p,
@@ -116,11 +126,45 @@ def interval(
     )
 
 
+class DensityDraws(NamedTuple):
+    """Draws that have a density, and a place among them.
+
+    Attributes:
+        left: shape (k, d).
+        right: shape (l, d).
+        place: a number, or d of them.
+    """
+
+    left: Floats
+    right: Floats
+    place: Any
+
+
+def _density_draws(left: Outputs, right: Outputs, t: Any, options: Options) -> DensityDraws | None:
+    """Returns the draws whose density is wanted; None where t is a point mass or an outcome."""
+    kind = find_kind(left, right, options.kind)
+    if kind == "continuous":
+        return DensityDraws(as_matrix(left), as_matrix(right), t)
+    if kind == "mixed":
+        for where in find_mixture(left, right).slices:
+            number = where.number_of(t)
+            if number is not None:
+                return DensityDraws(where.rows(left), where.rows(right), number)
+    return None
+
+
+def step_2_floor(options: Options, chosen: float) -> float:
+    """Returns τ of step 2: its own, else that of step 1, else the one that the draws choose."""
+    if options.proof_floor is not None:
+        return options.proof_floor
+    return options.floor or chosen
+
+
 def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tuple[float, float]:
     """Returns the floored relative frequencies of one outcome on the left and on the right."""
     outcomes = count_outcomes(left, right)
     n_left, n_right = outcomes.n
-    floor = options.floor or densities.DRAWS_AT_FLOOR / min(outcomes.n)
+    floor = step_2_floor(options, densities.DRAWS_AT_FLOOR / min(outcomes.n))
     numbers = outcomes.numbers()
     if numbers is not None and np.ndim(t) == 0 and not isinstance(t, str):
         is_wanted = (numbers == float(t)) | (np.isnan(numbers) & np.isnan(float(t)))
@@ -136,20 +180,24 @@ def _frequencies(left: Outputs, right: Outputs, t: Any, options: Options) -> tup
 
 
 def discrete_error(left: float, right: float, n: tuple[int, int]) -> float:
-    """Returns the standard error of ln f̂ − ln f̂' for relative frequencies.
+    """Returns the standard error of ln f̂ − ln f̂' for relative frequencies; inf if one is 0.
 
     Args:
         left: relative frequency on the left.
         right: relative frequency on the right.
         n: draws of left and right.
     """
+    if min(left, right) <= 0.0:
+        return math.inf
     n_left, n_right = n
     variance = (1.0 / left - 1.0) / n_left + (1.0 / right - 1.0) / n_right
     return math.sqrt(max(variance, 0.0))
 
 
-def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kernel: Kernel) -> float:
-    """Returns the standard error of ln f̂ − ln f̂' for kernel densities.
+def kernel_error(
+    left: float, right: float, n: tuple[int, int], h: Floats, kernel: SpaceKernel
+) -> float:
+    """Returns the standard error of ln f̂ − ln f̂' for kernel densities; inf if one is 0.
 
     Args:
         left: density on the left.
@@ -158,13 +206,15 @@ def kernel_error(left: float, right: float, n: tuple[int, int], h: Floats, kerne
         h: shape (d,), the bandwidth of both sides.
         kernel: the kernel.
     """
+    if min(left, right) <= 0.0:
+        return math.inf
     n_left, n_right = n
-    factor = kernel.roughness ** len(h) / float(np.prod(h))
+    factor = kernel.roughness / float(np.prod(h))
     return math.sqrt(factor * (1.0 / (left * n_left) + 1.0 / (right * n_right)))
 
 
 def proof_bandwidth(
-    left: Floats, right: Floats, n: tuple[int, int], options: Options, kernel: Kernel
+    left: Floats, right: Floats, n: tuple[int, int], options: Options, kernel: SpaceKernel
 ) -> Floats:
     """Returns the bandwidth of step 2, common to both sides, shape (d,).
 
@@ -181,18 +231,21 @@ def proof_bandwidth(
     if given is not None and not callable(given) and not isinstance(given, str):
         numbers = np.atleast_1d(np.asarray(given, dtype=np.float64))
         return per_coordinate("proof_bandwidth", numbers, left.shape[1])
-    n_left, n_right = n
-    left_width = _proof_bandwidth_of_side(left, n_left, options, kernel)
-    right_width = _proof_bandwidth_of_side(right, n_right, options, kernel)
-    return np.asarray(np.minimum(left_width, right_width))
+    widths = [
+        _proof_bandwidth_of_side(rows, n_side, options, kernel)
+        for rows, n_side in zip((left, right), n, strict=True)
+        # A side without a density, beside point masses, has no bandwidth.
+        if len(rows) > 1
+    ]
+    return np.asarray(np.min(widths, axis=0))
 
 
-def _proof_bandwidth_of_side(rows: Floats, n: int, options: Options, kernel: Kernel) -> Floats:
+def _proof_bandwidth_of_side(rows: Floats, n: int, options: Options, kernel: SpaceKernel) -> Floats:
     """Returns the bandwidth of one side by the rule or by the caller's function, shape (d,)."""
     given = options.proof_bandwidth
     if not callable(given):
         scales = robust_scales(rows)
-        return rule_of_thumb(scales, n, kernel, options.undersmoothing, given or "nrd0")
+        return rule_of_thumb(scales, max(n, 1), kernel, options.undersmoothing, given or "nrd0")
     # The function sees these draws; the rate of the rules adapts it to the number of fresh ones.
     n = max(n, 1)
     change = (n / len(rows)) ** (-1.0 / (rows.shape[1] + 4.0))

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from epsilometer.arrays import Array, Floats, Integers
 from epsilometer.errors import InputError
-from epsilometer.methods.published.local.options import MOST_DIMENSIONS
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, concatenate
 
 MIXED = (
-    "the local approach needs purely discrete or purely continuous outputs; use method='events', "
-    "which takes both"
+    "the local approach takes vectors of continuous numbers, or outputs with one continuous number "
+    "beside point masses and discrete values; use method='events', which takes any"
 )
 
 # A value seen this often among the training draws is a point mass, not an accident (as for the
@@ -38,7 +37,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
-    """Returns whether the outputs are "discrete" or "continuous".
+    """Returns whether the outputs are "discrete", "continuous" or "mixed".
 
     Args:
         left: outputs of the left.
@@ -46,18 +45,51 @@ def find_kind(left: Outputs, right: Outputs, kind: str = "auto") -> str:
         kind: what the user says; "auto" looks at the draws.
 
     Raises:
-        InputError: a mixed distribution, or more than four continuous coordinates.
+        InputError: vectors of continuous numbers with point masses, or of several shapes.
     """
-    if kind == "discrete":
+    if kind in ("discrete", "mixed"):
         return kind
-    first = slice(0, _INSPECTED_DRAWS)
-    drawn = concatenate([left.take(first), right.take(first)])
-    n_left = min(len(left), _INSPECTED_DRAWS)
-    varying = [_varies(column, block, n_left) for block in drawn for column in block.columns]
-    if kind == "auto" and not any(varying):
+    drawn = _inspected(left, right)
+    varying = _varying_columns(left, drawn)
+    if kind == "auto" and not any(map(any, varying)):
         return "discrete"
-    _check_continuous(drawn, varying)
-    return "continuous"
+    refusal = _why_not_continuous(drawn, varying)
+    if refusal is None:
+        return "continuous"
+    if kind == "continuous" or any(sum(columns) > 1 for columns in varying):
+        raise InputError(f"{refusal}: {MIXED}")
+    return "mixed"
+
+
+def continuous_columns(left: Outputs, right: Outputs) -> dict[str, int]:
+    """Returns the number of the continuous column by shape, for shapes that have one.
+
+    Raises:
+        InputError: a shape has several.
+    """
+    drawn = _inspected(left, right)
+    found: dict[str, int] = {}
+    for block, columns in zip(drawn, _varying_columns(left, drawn), strict=True):
+        if sum(columns) > 1:
+            raise InputError(
+                f"outputs of the shape {block.shape} have {sum(columns)} continuous columns: "
+                f"{MIXED}"
+            )
+        if any(columns):
+            found[block.shape] = columns.index(True)
+    return found
+
+
+def _inspected(left: Outputs, right: Outputs) -> Outputs:
+    """Returns the draws that decide the kind, of both sides."""
+    first = slice(0, _INSPECTED_DRAWS)
+    return concatenate([left.take(first), right.take(first)])
+
+
+def _varying_columns(left: Outputs, drawn: Outputs) -> list[list[bool]]:
+    """Tells which columns of each block of inspected draws are continuous."""
+    n_left = min(len(left), _INSPECTED_DRAWS)
+    return [[_varies(column, block, n_left) for column in block.columns] for block in drawn]
 
 
 def _varies(column: Numbers | Labels, block: Block, n_left: int) -> bool:
@@ -81,43 +113,29 @@ def _has_rare_values(values: Array) -> bool:
     return bool(are_many and n_coinciding < _COINCIDING_FRACTION * n_rare)
 
 
-def _check_continuous(drawn: Outputs, varying: list[bool]) -> None:
-    """Refuses outputs that are not purely continuous, or have too many coordinates."""
+def _why_not_continuous(drawn: Outputs, varying: list[list[bool]]) -> str | None:
+    """Returns why outputs are not purely continuous; None if they are."""
     if len(drawn.blocks) > 1:
         shapes = ", ".join(block.shape for block in drawn.blocks[:3])
-        raise InputError(
-            f"some outputs are continuous numbers, but their shapes differ ({shapes}, …): {MIXED}"
-        )
+        return f"some outputs are continuous numbers, but their shapes differ ({shapes}, …)"
     columns = drawn.blocks[0].columns
-    if not all(varying):
-        raise InputError(
-            f"some of the outputs' {len(columns)} columns are continuous, others are not: {MIXED}"
-        )
-    if len(columns) > MOST_DIMENSIONS:
-        raise InputError(
-            f"the outputs have {len(columns)} continuous coordinates; the local approach takes at "
-            f"most {MOST_DIMENSIONS}: use method='events'"
-        )
+    if not all(varying[0]):
+        return f"some of the outputs' {len(columns)} columns are continuous, others are not"
     for column in columns:
         if not isinstance(column, Numbers):
             continue
-        point_mass = _point_mass(np.asarray(column.values, dtype=np.float64))
-        if point_mass is not None:
-            raise InputError(
-                f"the outputs are continuous except for the value {point_mass:g}, which repeats: "
-                f"{MIXED}"
-            )
+        atoms = point_masses(np.asarray(column.values, dtype=np.float64))
+        if len(atoms):
+            return f"the outputs are continuous except for the value {atoms[0]:g}, which repeats"
+    return None
 
 
-def _point_mass(values: Floats) -> float | None:
-    """Returns a value that repeats, or is not finite; None when there is none."""
-    not_finite = values[~np.isfinite(values)]
-    if len(not_finite):
-        return float(not_finite[0])
+def point_masses(values: Floats) -> Floats:
+    """Returns the values that repeat, the most frequent first, and those that are not finite."""
     distinct, counts = np.unique(values, return_counts=True)
-    if counts.max() < _REPEATS:
-        return None
-    return float(distinct[np.argmax(counts)])
+    is_mass = (counts >= _REPEATS) | ~np.isfinite(distinct)
+    order = np.argsort(-counts[is_mass], kind="stable")
+    return np.asarray(distinct[is_mass][order], dtype=np.float64)
 
 
 def as_matrix(outputs: Outputs) -> Floats:
@@ -221,7 +239,7 @@ def count_outcomes(left: Outputs, right: Outputs) -> Outcomes:
     rows: list[Integers] = []
     for number, block in enumerate(drawn):
         is_left = block.places() < n_left
-        coded = _code_rows(block)
+        coded = code_rows(block)
         n_outcomes = len(coded.example_rows)
         left_counts.append(np.bincount(coded.codes[is_left], minlength=n_outcomes))
         right_counts.append(np.bincount(coded.codes[~is_left], minlength=n_outcomes))
@@ -249,7 +267,7 @@ class CodedRows(NamedTuple):
     example_rows: Integers
 
 
-def _code_rows(block: Block) -> CodedRows:
+def code_rows(block: Block) -> CodedRows:
     """Numbers the distinct outcomes of a block."""
     keys = _small_keys(block)
     if keys is None:

@@ -73,18 +73,22 @@ def lower_bound(
 
     Args:
         left_outputs: shape (n,) or (n, d): whole numbers, truth values or strings are counted;
-            floats that do not repeat get a kernel density on an even grid (d ≤ 2).
+            floats that do not repeat get a kernel density on an even grid (d ≤ 2). Where one
+            column is continuous and some of its values, or other columns, repeat, each repeated
+            value is counted and the rest has a density of its own.
         right_outputs: likewise; the sizes may differ.
         order: above 1.
         floor: τ; by default 50/n in units of 1/scale, where the scale is a robust standard
-            deviation of the outputs.
+            deviation of the outputs. Of mixed outputs it is a probability at a point mass, and a
+            density in units of 1/scale beside them.
         confidence: nominal.
         sharpness: β, 1/τ by default.
         undersmoothing: power to which the bandwidth of a rule is raised.
         kernel: "gaussian", "laplace", "silverman", "epanechnikov", "biweight", or any function K(u)
             of an array that is symmetric and integrates to 1.
         bandwidth: "dpik", the plug-in rule, unless "nrd0" or "nrd" is asked for; a number, or a
-            function from the draws of one coordinate to a number, is taken as it is.
+            function from the draws of one coordinate to a number, is taken as it is. Outputs of two
+            coordinates have the normal reference rule of each instead of "dpik".
 
     Guarantee: asymptotic.
 
@@ -136,6 +140,9 @@ def lower_bound_of_pairs(
     confidence: float = 0.95,
     *,
     sharpness: float | None = None,
+    undersmoothing: float = UNDERSMOOTHING,
+    kernel: KernelChoice = "gaussian",
+    bandwidth: BandwidthChoice = None,
 ) -> tuple[int, FlooredBound]:
     """Returns the largest bound over several pairs of inputs, with independent samples for each.
 
@@ -148,6 +155,9 @@ def lower_bound_of_pairs(
         floor: τ; as for `lower_bound`.
         confidence: nominal, of the largest bound.
         sharpness: β, 1/τ by default.
+        undersmoothing: as for `lower_bound`.
+        kernel: as for `lower_bound`.
+        bandwidth: as for `lower_bound`; a rule or a function chooses it anew for each pair.
 
     Returns:
         The number of the pair, and its bound.
@@ -158,7 +168,17 @@ def lower_bound_of_pairs(
         raise InputError("samples is empty: give at least one pair of samples")
     pair_confidence = check_confidence(confidence) ** (1.0 / len(samples))
     bounds = [
-        lower_bound(left, right, order, floor, pair_confidence, sharpness=sharpness)
+        lower_bound(
+            left,
+            right,
+            order,
+            floor,
+            pair_confidence,
+            sharpness=sharpness,
+            undersmoothing=undersmoothing,
+            kernel=kernel,
+            bandwidth=bandwidth,
+        )
         for left, right in samples
     ]
     best = max(range(len(bounds)), key=lambda number: bounds[number].lower_bound)
@@ -241,7 +261,7 @@ def check_floor(floor: float, sharpness: float | None = None) -> Floor:
     return Floor(level, check_positive("sharpness", sharpness))
 
 
-def floored_divergence(
+def floored_divergence(  # noqa: PLR0917  # researchers call it as the paper writes it
     p: object,
     q: object,
     order: float,
@@ -285,7 +305,9 @@ class DivergenceEstimate(NamedTuple):
     right_variance: float
 
 
-def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> DivergenceEstimate:
+def estimate(
+    p: Floats, q: Floats, order: float, floor: Floor, width: float | Floats
+) -> DivergenceEstimate:
     """Returns the plug-in estimate and its variances, computed in logarithms so nothing overflows.
 
     Args:
@@ -293,36 +315,36 @@ def estimate(p: Floats, q: Floats, order: float, floor: Floor, width: float) -> 
         q: shape (k,), of the other side.
         order: λ.
         floor: under q.
-        width: what one point stands for, as for `floored_divergence`.
+        width: what each point stands for, as for `floored_divergence`; shape (k,) where a point
+            mass stands beside a density.
 
     Reference: Kutta, Askin, Dunsche (2022), (18).
     """
     # Every integrand has a factor p.
     has_mass = p > 0.0
+    widths = np.broadcast_to(width, p.shape)[has_mass]
     p = p[has_mass]
     q = q[has_mass]
     if not len(p):
         return DivergenceEstimate(0.0, 0.0, 0.0)
     raised = floor.raised(q)
-    log_terms = np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
+    log_terms = np.log(widths) + np.log(p) + (order - 1.0) * (np.log(p) - np.log(raised))
     log_sum = float(np.logaddexp.reduce(log_terms))
-    # Weights p^λ·q_τ^(1−λ)/I, which sum to 1: moments divided by I cannot overflow.
+    # Weights p^λ·q_τ^(1−λ)·width/I, which sum to 1: moments divided by I cannot overflow.
     weights = np.exp(log_terms - log_sum)
-    left_influence = weights / p
-    right_influence = floor.slope(q) * weights / raised
+    left_influence = weights / (p * widths)
+    right_influence = floor.slope(q) * weights / (raised * widths)
     return DivergenceEstimate(
-        divergence=(log_sum + math.log(width)) / (order - 1.0),
-        left_variance=_variance(left_influence, p, width) * order**2 / (order - 1.0) ** 2,
-        right_variance=_variance(right_influence, q, width),
+        divergence=log_sum / (order - 1.0),
+        left_variance=_variance(left_influence, p * widths) * order**2 / (order - 1.0) ** 2,
+        right_variance=_variance(right_influence, q * widths),
     )
 
 
-def _variance(influence: Floats, density: Floats, width: float) -> float:
-    """Returns the variance of the influence, given without its factor 1/width, under a density."""
-    probabilities = density * width
-    values = influence / width
-    second_moment = float(probabilities @ values**2)
-    return max(second_moment - float(probabilities @ values) ** 2, 0.0)
+def _variance(influence: Floats, probabilities: Floats) -> float:
+    """Returns the variance of the influence of one draw."""
+    second_moment = float(probabilities @ influence**2)
+    return max(second_moment - float(probabilities @ influence) ** 2, 0.0)
 
 
 def _density(name: str, values: object) -> Floats:

@@ -5,6 +5,7 @@ Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential p
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,7 +43,7 @@ class Densities:
         p: shape (k,), of the left outputs.
         q: shape (k,), of the right ones.
         width: what one point stands for: 1 for probabilities, else the length or area of a grid
-            cell.
+            cell; shape (k,) where point masses stand beside densities.
         sizes: draws behind p and q.
         unit: the scale of the outputs (its product over the axes), 1 for probabilities: densities
             are in 1/unit.
@@ -50,7 +51,7 @@ class Densities:
 
     p: Floats
     q: Floats
-    width: float
+    width: float | Floats
     sizes: tuple[int, int]
     unit: float = 1.0
 
@@ -60,6 +61,26 @@ class Densities:
         n_left = int(left.sum())
         n_right = int(right.sum())
         return cls(p=left / n_left, q=right / n_right, width=1.0, sizes=(n_left, n_right))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Densities]") -> "Densities":
+        """Returns the densities of a mixed distribution from those of its parts.
+
+        Each part is measured in its own unit, so that one floor serves point masses and densities
+        of any scale.
+
+        Args:
+            parts: with the same sizes, those of all draws.
+        """
+        widths = [
+            np.broadcast_to(np.asarray(part.width) / part.unit, part.p.shape) for part in parts
+        ]
+        return cls(
+            p=np.concatenate([part.p * part.unit for part in parts]),
+            q=np.concatenate([part.q * part.unit for part in parts]),
+            width=np.concatenate(widths),
+            sizes=parts[0].sizes,
+        )
 
 
 # --- kernel estimates on a grid ---------------------------------------------------------------
@@ -201,6 +222,8 @@ class EvenGrid:
         """Smooths counts along each axis with the bandwidth of that axis."""
         kernel = kernels.find_kernel(smoothing.kernel)
         smoothed = counts
+        if not counts.any():
+            return smoothed
         for axis, spacing in enumerate(self.spacings):
             bandwidth = smoothing.width(_marginal(counts, axis), spacing, len(self.box))
             along_axis = np.moveaxis(smoothed, axis, -1)
@@ -217,9 +240,10 @@ def grid_over(left: Floats, right: Floats, margin: float = 0.0) -> EvenGrid:
         margin: fraction of the range by which it is widened on each side.
     """
     box: list[tuple[float, float]] = []
-    for left_column, right_column in zip(left.T, right.T, strict=True):
-        low = min(float(left_column.min()), float(right_column.min()))
-        high = max(float(left_column.max()), float(right_column.max()))
+    # One side may be empty, where point masses stand beside the density of the other.
+    for column in np.concatenate([left, right]).T:
+        low = float(column.min())
+        high = float(column.max())
         if not high > low:
             raise InputError(
                 "all outputs of both sides are one number: there is no density to compare"

@@ -15,9 +15,7 @@ from epsilometer.claims import Claim, RenyiDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
 from epsilometer.methods.base import Method, Proposal, Task
-from epsilometer.methods.events.cells import blocks_of_both
-from epsilometer.methods.events.choosing import lay_out
-from epsilometer.methods.events.learning import learn_by_values
+from epsilometer.methods.partitions import cell_adjacency, learn_by_values
 from epsilometer.methods.published.adapters import direction_label, options_or_default, oriented
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.bound import FlooredBound, bound_from, check_floor
@@ -28,7 +26,9 @@ from epsilometer.methods.published.renyi.densities import (
     Smoothing,
     grid_over,
 )
+from epsilometer.methods.published.renyi.mixtures import MixedView, find_mixed_view
 from epsilometer.methods.renyi_bet import check_divergence, per_order
+from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -143,11 +143,12 @@ class GridView:
         return self.grid.densities(left_grid, right_grid, smoothing, sizes)
 
 
-def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
-    """Chooses cells for outputs that repeat, a grid for one or two numbers that do not.
+def choose_view(left: Outputs, right: Outputs) -> CellView | GridView | MixedView:
+    """Chooses cells for outputs that repeat, a grid for one or two numbers that do not, or both.
 
     Raises:
-        InputError: the distribution is mixed, or has more continuous coordinates.
+        InputError: the distribution is mixed with several continuous columns, or has more than two
+            continuous coordinates.
     """
     blocks = blocks_of_both(left, right)
     if len(blocks) == 1:
@@ -159,14 +160,22 @@ def choose_view(left: Outputs, right: Outputs) -> CellView | GridView:
     counts = partition.count(left) + partition.count(right)
     # Draws that do not repeat: in the cells of lines, and in the last cell of all other outputs.
     n_varying = int(counts[-1])
-    for cells in lay_out(partition).bins:
+    for cells in cell_adjacency(partition).bins:
         n_varying += int(counts[cells].sum())
-    if n_varying > _CONTINUOUS_PART * counts.sum():
-        raise InputError(
-            "the outputs are neither discrete nor one or two numbers with a density: floored "
-            "densities cannot treat them; use method='auto', which can"
-        )
-    return CellView(partition)
+    if n_varying <= _CONTINUOUS_PART * counts.sum():
+        return CellView(partition)
+    refusal = InputError(
+        "the outputs are neither discrete, nor one or two numbers with a density, nor point masses "
+        "beside one continuous column: floored densities cannot treat them; use method='auto', "
+        "which can"
+    )
+    try:
+        mixed = find_mixed_view(left, right, _GRID_MARGIN)
+    except InputError as error:
+        raise refusal from error
+    if mixed is None:
+        raise refusal
+    return mixed
 
 
 def _has_density(left: Block, right: Block) -> bool:
@@ -212,7 +221,7 @@ class FlooredProposal(Proposal):
         predicted: the bound to expect.
     """
 
-    view: CellView | GridView
+    view: CellView | GridView | MixedView
     order: float
     flipped: bool
     task: Task
@@ -255,8 +264,8 @@ class RenyiFlooredMethod(Method):
 
     name = NAME
     summary = (
-        "the published Rényi bound by floored densities; discrete outputs, or at most two numbers "
-        "with a density"
+        "the published Rényi bound by floored densities; discrete outputs, at most two numbers "
+        "with a density, or point masses beside one"
     )
     guarantee = "asymptotic"
 

@@ -11,6 +11,7 @@ from epsilometer.methods.published.renyi.densities import (
     Smoothing,
     grid_over,
 )
+from epsilometer.methods.published.renyi.mixtures import find_mixed_view
 from epsilometer.outputs import read_outputs
 
 # The fewest draws of a side that have a standard deviation.
@@ -37,9 +38,12 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
         raise InputError(
             f"left_outputs have shape {left.shape[1:]} and right_outputs {right.shape[1:]} each"
         )
-    if _is_discrete(left, right):
+    kind = _kind(left, right)
+    if kind == "discrete":
         outcomes = count_outcomes(read_outputs(left), read_outputs(right))
         return Densities.of_counts(outcomes.left, outcomes.right)
+    if kind == "mixed":
+        return _mixed_densities(left, right, smoothing)
     left_values = np.asarray(left, dtype=np.float64)
     right_values = np.asarray(right, dtype=np.float64)
     dimensions = left_values.shape[1]
@@ -77,19 +81,45 @@ def _read(name: str, outputs: object) -> Array:
     return values.reshape(len(values), -1)
 
 
-def _is_discrete(left: Array, right: Array) -> bool:
-    """Tells whether outputs of shape (n, d) repeat; refuses samples in which only some do."""
+def _kind(left: Array, right: Array) -> str:
+    """Returns whether outputs of shape (n, d) repeat: "discrete", "continuous" or "mixed"."""
     if left.dtype.kind != "f" or right.dtype.kind != "f":
-        return True
+        return "discrete"
     inspected = np.concatenate([left[:_INSPECTED_DRAWS], right[:_INSPECTED_DRAWS]])
+    if inspected.shape[1] > 1 and _is_mixed_by_columns(inspected):
+        return "mixed"
     # Sorting numbers is far quicker than sorting rows of one number.
     axis = 0 if inspected.shape[1] > 1 else None
     _, counts = np.unique(inspected, axis=axis, return_counts=True)
     if 1.0 - len(counts) / len(inspected) < _CHANCE_COLLISIONS:
-        return False
+        return "continuous"
     if np.count_nonzero(counts == 1) > _CONTINUOUS_PART * len(inspected):
+        return "mixed"
+    return "discrete"
+
+
+def _is_mixed_by_columns(rows: Array) -> bool:
+    """Tells whether some columns hardly repeat and others do: a number beside a category."""
+    repeating = [
+        1.0 - len(np.unique(column)) / len(column) >= _CHANCE_COLLISIONS for column in rows.T
+    ]
+    return any(repeating) and not all(repeating)
+
+
+def _mixed_densities(left: Array, right: Array, smoothing: Smoothing) -> Densities:
+    """Returns frequencies of point masses beside the densities of what does not repeat."""
+    left_outputs = read_outputs(left)
+    right_outputs = read_outputs(right)
+    try:
+        view = find_mixed_view(left_outputs, right_outputs)
+    except InputError as error:
         raise InputError(
-            "some outputs repeat and others do not: floored densities cannot treat mixed "
-            "distributions; use auto"
+            "some outputs repeat and others do not, in several columns: floored densities take "
+            "mixed distributions with one continuous column; use auto"
+        ) from error
+    if view is None:
+        raise InputError(
+            "some outputs repeat and others do not, but too few for a density: floored densities "
+            "cannot treat this mixed distribution; draw more, or use auto"
         )
-    return True
+    return view.densities(view.count(left_outputs), view.count(right_outputs), smoothing)

@@ -1,0 +1,1 @@
+"""Whether what results call detectable is refuted nine times in ten, and not far too cautious."""

@@ -1,0 +1,192 @@
+"""The canaries of one training run as the caller hands them over: scores and coins, joined by id.
+
+Libraries are recognised by their methods, so that none of them is imported.
+"""
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betainc
+
+from epsilometer.arrays import Booleans, Floats
+from epsilometer.auditing.score_values import as_array, read_scores
+from epsilometer.errors import EpsilometerWarning, InputError
+
+# Fewer canaries refute next to nothing: ten right guesses of ten have probability 0.001 by chance.
+FEWEST_CANARIES = 10
+# A number of included canaries that fair coins give more rarely than this is remarked upon.
+_SUSPICIOUS = 1e-6
+# Ids, and values that are no coins, that a message names.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Canaries:
+    """The canaries of one run, in an order of no meaning.
+
+    Attributes:
+        scores: shape (m,); larger means "was in the data".
+        coins: shape (m,), whether each was in the data.
+    """
+
+    scores: Floats
+    coins: Booleans
+
+
+def read_canaries(scores: Any, included: Any, ids: Any, included_ids: Any) -> Canaries:
+    """Returns checked canaries; the arguments are those of `from_one_run`.
+
+    Raises:
+        InputError: ids are missing, unknown or repeated, lengths differ, a coin is not 0 or 1, a
+            score is no number, there are fewer than ten canaries, or all coins are equal.
+    """
+    score_values, coin_values = _joined(scores, included, ids, included_ids)
+    score_array = read_scores("scores", score_values, FEWEST_CANARIES)
+    coins = _as_coins(coin_values)
+    if len(score_array) != len(coins):
+        raise InputError(
+            f"scores has {len(score_array)} entries and included {len(coins)}: give one of each "
+            "per canary, or give both by id"
+        )
+    _check_coins(coins)
+    return Canaries(scores=score_array, coins=coins)
+
+
+def _joined(scores: Any, included: Any, ids: Any, included_ids: Any) -> tuple[Any, Any]:
+    """The scores and the coins in one order: by id where ids are given, else as they come."""
+    score_ids, score_values = _split_ids(scores, ids, "scores", "ids")
+    coin_ids, coin_values = _split_ids(included, included_ids, "included", "included_ids")
+    if score_ids is None and coin_ids is None:
+        return score_values, coin_values
+    if score_ids is None or coin_ids is None:
+        has_ids, lacks_ids = ("included", "scores") if score_ids is None else ("scores", "included")
+        option = "ids" if lacks_ids == "scores" else "included_ids"
+        if ids is None and included_ids is None and not _any_mapping(scores, included):
+            # A Series beside a plain array: rows belong together by position.
+            return score_values, coin_values
+        raise InputError(
+            f"{has_ids} comes with ids and {lacks_ids} does not: give those of {lacks_ids} too, "
+            f"as a dict, a Series or {option}="
+        )
+    position_of_score = _positions(score_ids, "scores")
+    position_of_coin = _positions(coin_ids, "included")
+    _check_same(position_of_score, position_of_coin, "has no score")
+    _check_same(position_of_coin, position_of_score, "has a score, but `included` lacks it")
+    ordered_scores = list(score_values)
+    ordered_coins = [coin_values[position_of_coin[identifier]] for identifier in score_ids]
+    return ordered_scores, ordered_coins
+
+
+def _any_mapping(*values: Any) -> bool:
+    return any(isinstance(value, Mapping) for value in values)
+
+
+def _split_ids(values: Any, ids: Any, name: str, option: str) -> tuple[list[Hashable] | None, Any]:
+    """The ids of values, None if they have none, and the values themselves in that order."""
+    own_ids: list[Hashable] | None = None
+    if isinstance(values, Mapping):
+        own_ids = list(values.keys())
+        values = list(values.values())
+    elif _is_series(values):
+        if ids is None:
+            own_ids = values.index.tolist()
+        values = values.to_numpy()
+    if ids is None:
+        return own_ids, values
+    if own_ids is not None:
+        raise InputError(f"{name} comes with ids of its own: leave out {option}=")
+    given = ids if isinstance(ids, list) else as_array(option, ids).ravel().tolist()
+    values = as_array(name, values)
+    if values.ndim != 1 or len(given) != len(values):
+        raise InputError(f"{option} has {len(given)} entries and {name} {len(values)}")
+    return list(given), values
+
+
+def _is_series(values: Any) -> bool:
+    """Whether values are labelled, as those of a pandas Series (which is not imported)."""
+    index = getattr(values, "index", None)
+    return hasattr(index, "tolist") and hasattr(values, "to_numpy")
+
+
+def _positions(ids: Sequence[Hashable], name: str) -> dict[Hashable, int]:
+    """Where each id stands; raises if one is repeated."""
+    positions: dict[Hashable, int] = {}
+    repeated: list[Hashable] = []
+    for position, identifier in enumerate(ids):
+        if identifier in positions:
+            repeated.append(identifier)
+        positions[identifier] = position
+    if repeated:
+        raise InputError(
+            f"{name}: {_named(repeated)} repeated: every canary has one id and one coin"
+        )
+    return positions
+
+
+def _check_same(known: Mapping[Hashable, int], wanted: Mapping[Hashable, int], what: str) -> None:
+    """Raises if an id of `wanted` is not known."""
+    lacking = [identifier for identifier in wanted if identifier not in known]
+    if lacking:
+        raise InputError(
+            f"{_named(lacking)} {what}: give every canary a score and its coin; leaving some out "
+            "voids the guarantee"
+        )
+
+
+def _named(ids: Sequence[Hashable]) -> str:
+    """The first ids in words, and how many more there are."""
+    distinct = list(dict.fromkeys(ids))
+    shown = ", ".join(repr(identifier) for identifier in distinct[:_NAMED])
+    more = len(distinct) - _NAMED
+    return f"id {shown} and {more} more" if more > 0 else f"id {shown}"
+
+
+def _as_coins(values: Any) -> Booleans:
+    """Returns the coins as booleans of shape (m,), or raises an InputError."""
+    array = as_array("included", values)
+    if array.ndim != 1:
+        raise InputError(f"included has shape {array.shape}: it must be one-dimensional")
+    if array.dtype.kind == "b":
+        return array
+    others = [value for value in array.tolist() if not _is_zero_or_one(value)]
+    if others:
+        shown = ", ".join(f"{value!r:.40}" for value in dict.fromkeys(map(_hashable, others[:100])))
+        raise InputError(f"included holds {shown}: it must be booleans or 0/1, 1 for included")
+    return np.array([bool(value) for value in array.tolist()], dtype=np.bool_)
+
+
+def _is_zero_or_one(value: Any) -> bool:
+    return isinstance(value, bool | int | float) and value in (0, 1)
+
+
+def _hashable(value: Any) -> Hashable:
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _check_coins(coins: Booleans) -> None:
+    """Raises if no coin differs, and warns if the coins do not look like independent fair ones."""
+    m = len(coins)
+    n_included = int(coins.sum())
+    if n_included in (0, m):
+        which = "included" if n_included else "left out"
+        raise InputError(f"all {m} canaries are {which}: each one needs a fair coin of its own")
+    fewer = min(n_included, m - n_included)
+    # Twice P(Binomial(m, ½) ≤ fewer).
+    chance = 2.0 * float(betainc(m - fewer, fewer + 1, 0.5))
+    if chance < _SUSPICIOUS:
+        warnings.warn(
+            f"{n_included} of {m} canaries are included, which fair coins give with probability "
+            f"{chance:.1g}: the proof needs a fair coin for each canary",
+            EpsilometerWarning,
+            stacklevel=4,
+        )
+    elif 2 * n_included == m:
+        warnings.warn(
+            f"exactly half of the {m} canaries are included: drawn by a permutation? "
+            "The proof needs independent coins",
+            EpsilometerWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,280 @@
+"""Algorithm 1 of DP-Auditorium as it is printed: trials, an estimator, a threshold.
+
+Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Scale Library for
+    Auditing Differential Privacy", Algorithm 1.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+
+from epsilometer.bounds.binomial import check_failure_probability
+from epsilometer.claims.base import check_number, check_whole
+from epsilometer.engine import check_seed
+from epsilometer.errors import InputError
+from epsilometer.inputs import Pair, as_pairs
+from epsilometer.inputs.pairs import proposed_pair
+from epsilometer.mechanisms import Mechanism, as_mechanism
+from epsilometer.methods.published.auditorium.estimators import Draw, Estimator
+from epsilometer.outputs import Outputs
+from epsilometer.outputs.columns import concatenate
+
+# Directions of an estimate in the seeds of its draws.
+_FORWARD = 0
+_BACKWARD = 1
+# What a seed is for: choosing a pair, or one estimate.
+_GENERATE = 0
+_ESTIMATE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorithmTrial:
+    """One pair and its two estimates.
+
+    Attributes:
+        pair: D_0 and D_1.
+        forward: D̂(M(D_0) ‖ M(D_1)).
+        backward: D̂(M(D_1) ‖ M(D_0)).
+    """
+
+    pair: Pair
+    forward: float
+    backward: float
+
+    @property
+    def estimate(self) -> float:
+        """The larger of both directions."""
+        return max(self.forward, self.backward)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialsResult:
+    """What Algorithm 1 returns, with everything that it looked at.
+
+    Attributes:
+        is_refuted: whether an estimate exceeded the threshold; it is the last one.
+        trials: the trials that were made, in order.
+        allowed: T, the most trials.
+        threshold: τ.
+        failure: β.
+        estimator_guarantee: what a single estimate promises.
+        seed: repeats it.
+    """
+
+    is_refuted: bool
+    trials: tuple[AlgorithmTrial, ...]
+    allowed: int
+    threshold: float
+    failure: float
+    estimator_guarantee: str
+    seed: int
+
+    @property
+    def pair(self) -> Pair | None:
+        """The pair on which the claim was refuted; None if it was not."""
+        return self.trials[-1].pair if self.is_refuted else None
+
+    @property
+    def failure_of_run(self) -> float:
+        """What the run as a whole may fail with: 2Tβ, at most 1, by the union bound.
+
+        The paper reports β, which holds for one estimate.
+        """
+        return min(1.0, 2.0 * self.allowed * self.failure)
+
+    @property
+    def guarantee(self) -> str:
+        """The paper's statement, and what holds of the whole run."""
+        if self.estimator_guarantee.startswith("none"):
+            return self.estimator_guarantee
+        return (
+            f"as published: each estimate fails with probability at most {self.failure:.3g} "
+            f"({self.estimator_guarantee}); of up to {2 * self.allowed} estimates one may fail "
+            f"with probability up to {self.failure_of_run:.3g}, by the union bound"
+        )
+
+    def __str__(self) -> str:
+        if self.is_refuted:
+            last = self.trials[-1]
+            return (
+                f"refuted in trial {len(self.trials)} of {self.allowed}: the estimate "
+                f"{last.estimate:.4g} is above the threshold {self.threshold:.4g}"
+            )
+        best = max((trial.estimate for trial in self.trials), default=-math.inf)
+        return (
+            f"not refuted in {len(self.trials)} trials: the largest estimate {best:.4g} is not "
+            f"above the threshold {self.threshold:.4g}"
+        )
+
+
+def audit(
+    mechanism: object,
+    generator: object,
+    estimator: Estimator,
+    *,
+    trials: int,
+    samples: int,
+    threshold: float,
+    failure: float = 1.0 / 3.0,
+    seed: int | None = None,
+) -> TrialsResult:
+    """Runs Algorithm 1 as it is printed: each pair in turn, until an estimate exceeds τ.
+
+    For a verdict take `epsilometer.audit`, which spends its failure probability once for all pairs
+    and both directions, and hands over a witness. This is for reproducing, and for estimators of
+    your own.
+
+    Args:
+        mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the
+            zoo.
+        generator: a finder, a pair or a list of pairs (again from its beginning after its end),
+            or a function from a random generator to a pair. A finder is told the larger estimate
+            of each pair.
+        estimator: D̂: one of `epsilometer.auditorium.estimators`, or any function `(p, q, n,
+            failure, rng)` that returns an estimate of D(P ‖ Q) from the outputs p(n) and q(n).
+        trials: T, the most pairs to try.
+        samples: n, the sample size that estimators are given; each direction has draws of its own.
+        threshold: τ: δ for the approximate testers, ε or min(ε, 2αε²) for the Rényi tester.
+        failure: β of each estimate.
+        seed: makes it repeatable.
+
+    Guarantee: the paper's own: if M keeps its promise, one estimate exceeds τ with probability at
+        most β, provided that the estimator is a lower bound at that level. Up to 2T estimates are
+        compared with τ, so that over a whole run the failure probability is at most 2Tβ by the
+        union bound, not β; `failure_of_run` is that number.
+
+    Reference: Kong et al. (2023), Algorithm 1.
+
+    Example:
+        >>> tester = em.auditorium.estimators.HockeyStick(epsilon=0.5)
+        >>> noisy = em.zoo.laplace(epsilon=2.0)
+        >>> found = em.auditorium.audit(
+        ...     noisy, em.Pair(0, 1), tester, trials=1, samples=2000, threshold=0.0, seed=0
+        ... )
+        >>> found.is_refuted
+        True
+    """
+    allowed = check_whole("trials", trials, 1)
+    n = check_whole("samples", samples, 2)
+    tau = check_number("threshold", threshold)
+    check_failure_probability(failure)
+    if not callable(estimator):
+        raise InputError(
+            f"estimator={estimator!r:.100} must be one of epsilometer.auditorium.estimators, or a "
+            "function (p, q, n, failure, rng)"
+        )
+    source = as_mechanism(mechanism)
+    run_seed = check_seed(seed)
+    made: list[AlgorithmTrial] = []
+    pairs = _Generator.of(generator, allowed, run_seed)
+    for number, pair in enumerate(pairs):
+        forward, backward = (
+            _estimate(
+                source,
+                pair if direction == _FORWARD else Pair(pair.right, pair.left, equal=True),
+                estimator,
+                n=n,
+                failure=failure,
+                sequence=np.random.SeedSequence(run_seed, spawn_key=(_ESTIMATE, number, direction)),
+            )
+            for direction in (_FORWARD, _BACKWARD)
+        )
+        trial = AlgorithmTrial(pair, forward, backward)
+        made.append(trial)
+        if trial.estimate > tau:
+            break
+        pairs.tell(trial.estimate)
+    return TrialsResult(
+        is_refuted=bool(made) and made[-1].estimate > tau,
+        trials=tuple(made),
+        allowed=allowed,
+        threshold=tau,
+        failure=failure,
+        estimator_guarantee=getattr(estimator, "guarantee", "that of the given estimator"),
+        seed=run_seed,
+    )
+
+
+def _estimate(
+    source: Mechanism,
+    pair: Pair,
+    estimator: Estimator,
+    *,
+    n: int,
+    failure: float,
+    sequence: np.random.SeedSequence,
+) -> float:
+    """Returns the estimate of D(left ‖ right), on draws of its own."""
+    of_p, of_q, of_estimator = sequence.spawn(3)
+    estimate = estimator(
+        _draw(source, pair.left, of_p),
+        _draw(source, pair.right, of_q),
+        n,
+        failure,
+        np.random.default_rng(of_estimator),
+    )
+    value = float(estimate)
+    if math.isnan(value):
+        raise InputError(f"estimator={estimator!r:.100} returned {estimate!r}, which is no number")
+    return value
+
+
+def _draw(source: Mechanism, dataset: Any, sequence: np.random.SeedSequence) -> Draw:
+    """Returns a function that draws fresh outputs: no two calls share a stream."""
+
+    def draw(n: int) -> Outputs:
+        chunks: list[Outputs] = []
+        left_to_draw = n
+        while left_to_draw > 0:
+            size = min(left_to_draw, source.chunk_size)
+            (child,) = sequence.spawn(1)
+            chunks.append(source.sample(dataset, size, np.random.default_rng(child)))
+            left_to_draw -= size
+        return concatenate(chunks)
+
+    return draw
+
+
+class _Generator:
+    """A generator of whatever kind, as pairs and a way to tell how each did."""
+
+    def __init__(self, pairs: Iterator[Pair], tell: Callable[[float | None], None]) -> None:
+        self._pairs = pairs
+        self._tell = tell
+
+    def __iter__(self) -> Iterator[Pair]:
+        return self._pairs
+
+    def tell(self, estimate: float) -> None:
+        """Hands the estimate of the last pair to a finder; None where it is infinite."""
+        self._tell(estimate if math.isfinite(estimate) else None)
+
+    @classmethod
+    def of(cls, generator: Any, trials: int, seed: int) -> "_Generator":
+        """Reads what the caller gave."""
+        if hasattr(generator, "ask") and hasattr(generator, "tell"):
+            return cls(_asked(generator, trials), generator.tell)
+        if callable(generator):
+            return cls(_generated(generator, trials, seed), lambda _: None)
+        return cls(islice(cycle(as_pairs(generator)), trials), lambda _: None)
+
+
+def _asked(finder: Any, trials: int) -> Iterator[Pair]:
+    for _ in range(trials):
+        pair = finder.ask()
+        if pair is None:
+            return
+        yield proposed_pair(pair)
+
+
+def _generated(
+    generator: Callable[[np.random.Generator], Any], trials: int, seed: int
+) -> Iterator[Pair]:
+    for number in range(trials):
+        key = (_GENERATE, number)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+        yield proposed_pair(generator(rng))

@@ -1,0 +1,138 @@
+"""Learns all scores that suit some outputs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from epsilometer.environment import one_thread
+from epsilometer.methods.curves import Sliced, separation_evidence
+from epsilometer.methods.scores.by_shape import additive_score
+from epsilometer.methods.scores.cells import blocks_of_both, first_rows
+from epsilometer.methods.scores.columns import column_scores
+from epsilometer.methods.scores.elements import elements_score
+from epsilometer.methods.scores.equality import equality_scores
+from epsilometer.methods.scores.features import FeatureScore, features_only, has_features
+from epsilometer.methods.scores.forest import forest_score
+from epsilometer.methods.scores.joint import joint_scores
+from epsilometer.methods.scores.learned import LearnedScore
+from epsilometer.methods.scores.line import FEWEST_DRAWS, line_scores
+from epsilometer.methods.scores.long_numbers import line_of_long_numbers
+from epsilometer.methods.scores.rotation import has_correlated_columns
+from epsilometer.methods.scores.stacked import stacked_score
+from epsilometer.methods.scores.summaries import summary_scores
+from epsilometer.methods.scores.values import learn_outcomes
+from epsilometer.outputs import Block, Outputs
+from epsilometer.outputs.columns import is_long_number
+
+# Draws per side that learn a function of a single value, of at most 48 intervals: more would move
+# it by less than a curve along it is wrong.
+_MOST_ROWS = 1 << 15
+# Of several shapes, the most frequent one gets scores of its own if it has this share of the draws.
+_LEAST_MAIN_SHARE = 0.25
+
+
+def learn_scores(left: Outputs, right: Outputs) -> list[LearnedScore]:
+    """Learns all scores that suit some outputs.
+
+    Args:
+        left: training outputs.
+        right: training outputs.
+    """
+    scores = _learn_all(left, right)
+    if has_features((left, right)):
+        n_columns = {block.shape: len(block.columns) for block in (*left.blocks, *right.blocks)}
+        narrow = _learn_all(features_only(left), features_only(right))
+        scores += [FeatureScore.of(score, n_columns) for score in narrow]
+    # A column that only one input has separates nothing along it: its shape does, as an outcome.
+    return [score for score in scores if len(score.left) and len(score.right)]
+
+
+def _learn_all(left: Outputs, right: Outputs) -> list[LearnedScore]:
+    """All scores of all columns."""
+    pairs = blocks_of_both(left, right)
+    scores: list[LearnedScore] = []
+    outcomes = learn_outcomes(left, right)
+    if outcomes is not None:
+        scores.append(outcomes)
+    if min(len(left), len(right)) < FEWEST_DRAWS:
+        return scores
+    with one_thread():
+        if len(pairs) == 1 and _is_single_value(pairs[0][0]):
+            return [*scores, *_scores_of_single_values(*pairs[0])]
+        if any(left_block.columns for left_block, _ in pairs):
+            scores += _scores_of_structures(left, right, pairs)
+    return scores
+
+
+def _is_single_value(block: Block) -> bool:
+    """Whether outputs of this shape are one number or label each."""
+    return len(block.columns) == 1 or is_long_number(block.shape)
+
+
+def _scores_of_single_values(left: Block, right: Block) -> list[LearnedScore]:
+    """Scores of single numbers or labels beside their outcomes."""
+    if is_long_number(left.shape):
+        column = line_of_long_numbers(left, right)
+        return [] if column is None else [*line_scores(left, right, column, outside=(0, 0))]
+    return [
+        *line_scores(left, right, 0, outside=(0, 0)),
+        additive_score("function", [(first_rows(left, _MOST_ROWS), first_rows(right, _MOST_ROWS))]),
+    ]
+
+
+def _scores_of_structures(
+    left: Outputs, right: Outputs, pairs: Sequence[tuple[Block, Block]]
+) -> list[LearnedScore]:
+    """Scores of outputs with several columns or shapes beside their outcomes."""
+    if len(pairs) == 1:
+        return [*_fitted_scores(*pairs[0]), *column_scores(left, right, pairs)]
+    additive = additive_score("additive", pairs)
+    elements = elements_score(pairs, len(left), len(right))
+    # The same model, with weights of each shape's own or shared by all: the draws decide.
+    is_shared = elements is not None and _evidence(elements) > _evidence(additive)
+    scores: list[LearnedScore] = [
+        elements if elements is not None and is_shared else additive,
+        *column_scores(left, right, pairs),
+    ]
+    main_left, main_right = max(pairs, key=lambda pair: pair[0].size + pair[1].size)
+    main_share = (main_left.size + main_right.size) / (len(left) + len(right))
+    if main_share >= _LEAST_MAIN_SHARE:
+        # Outputs of other shapes are in no tail of these scores.
+        outside_left = (len(left) - main_left.size) / max(main_left.size, 1)
+        outside_right = (len(right) - main_right.size) / max(main_right.size, 1)
+        scores += [
+            replace(
+                score,
+                outside=(
+                    round(outside_left * len(score.left)),
+                    round(outside_right * len(score.right)),
+                ),
+            )
+            for score in _fitted_scores(main_left, main_right)
+        ]
+    return scores
+
+
+def _evidence(score: LearnedScore) -> float:
+    """Log-evidence that the sides differ along the cross-fitted scores."""
+    return separation_evidence(Sliced.of(score.left, score.right))
+
+
+def _fitted_scores(left: Block, right: Block) -> list[LearnedScore]:
+    """The scores of all columns of one shape."""
+    if not left.columns or min(left.size, right.size) < FEWEST_DRAWS:
+        return []
+    additive = additive_score("additive", [(left, right)])
+    scores: list[LearnedScore] = [additive]
+    if has_correlated_columns(left, right):
+        scores.append(additive_score("decorrelated", [(left, right)], decorrelate=True))
+    joint = joint_scores(left, right)
+    scores += joint
+    scores += equality_scores(left, right)
+    forest = forest_score(left, right, additive)
+    if forest is not None:
+        scores.append(forest)
+    stacked = stacked_score(left, right, scores)
+    if stacked is not None:
+        scores.append(stacked)
+    # Norms of standardised columns say what mean squares and largest values would.
+    return [*scores, *summary_scores(left, right, has_norms=bool(joint))]

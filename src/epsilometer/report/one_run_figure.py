@@ -1,0 +1,112 @@
+"""An audit of one training run as a picture and as a page: its numbers, and what draws them."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.claims import Claim
+from epsilometer.environment import package_version
+from epsilometer.report import figures
+from epsilometer.report.formatting import bound_against, figure_down, figure_up, percent, plain
+from epsilometer.report.html import TONES, page_environment
+from epsilometer.report.wording import ReportRow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from epsilometer.auditing.one_run_audit import OneRunAudit
+
+# Inches.
+_SIZE = (9.0, 3.8)
+_OBSERVED_COLOUR = "#0b6b69"
+_CLAIM_COLOUR = "#b3261e"
+_CHANCE_COLOUR = "#59616b"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRunCurves:
+    """What the picture shows.
+
+    Attributes:
+        numbers: shape (k,), numbers of guesses.
+        right_shares: shape (k,), the observed shares of right ones.
+        decisive_numbers: shape (j,), the numbers of guesses that decide about the claim.
+        needed_shares: shape (j,), the shares that would refute it; nan where none would.
+    """
+
+    numbers: Floats
+    right_shares: Floats
+    decisive_numbers: Floats
+    needed_shares: Floats
+
+
+def one_run_curves(audit: "OneRunAudit", claim: Claim | None = None) -> OneRunCurves:
+    """Returns the data of the picture."""
+    per_rank = 2 if audit.guess == "both" else 1
+    numbers = per_rank * np.arange(1.0, len(audit.right) + 1.0)
+    needed = [] if claim is None else list(audit.needed(claim))
+    shares = [count.v / count.r if count.v <= count.r else np.nan for count in needed]
+    return OneRunCurves(
+        numbers=numbers,
+        right_shares=audit.right / numbers,
+        decisive_numbers=np.array([float(count.r) for count in needed]),
+        needed_shares=np.array(shares, dtype=np.float64),
+    )
+
+
+def draw_one_run(audit: "OneRunAudit", claim: Claim | None = None) -> "Figure":
+    """Returns a figure of the share of right guesses over the number of guesses."""
+    from matplotlib.figure import Figure
+
+    curves = one_run_curves(audit, claim)
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    axes.plot(curves.numbers, curves.right_shares, color=_OBSERVED_COLOUR, label="observed")
+    if claim is not None:
+        axes.plot(
+            curves.decisive_numbers,
+            curves.needed_shares,
+            color=_CLAIM_COLOUR,
+            linestyle="none",
+            marker="v",
+            label=f"would refute {claim.describe()}",
+        )
+    axes.axhline(0.5, color=_CHANCE_COLOUR, linewidth=0.7)
+    axes.set(xscale="log", xlabel="guesses, the surest first", ylabel="share of right guesses")
+    axes.set(ylim=(None, 1.02))
+    axes.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def render_one_run(audit: "OneRunAudit", claim: Claim | None = None) -> str:
+    """Returns a page that needs nothing else: the claim, the guesses, the figures, and the data."""
+    from markupsafe import Markup
+
+    from epsilometer.auditing.one_run_audit import SHOWN_DELTAS
+
+    with figures.styled():
+        drawn = draw_one_run(audit, claim)
+    picture = figures.page_svg(drawn, "share of right guesses", "guesses")
+    readings = [
+        ReportRow(f"ε at δ = {delta:g} is at least", figure_down(audit.epsilon(delta)))
+        for delta in SHOWN_DELTAS
+    ]
+    readings.append(ReportRow("μ is at least", figure_down(audit.mu)))
+    page = page_environment().get_template("one_run.html.j2")
+    return page.render(
+        audit=audit,
+        check=None if claim is None else audit.check(claim),
+        p_value=None if claim is None else figure_up(audit.p_value(claim)),
+        picture=Markup(picture),
+        readings=readings,
+        json=json.dumps(audit.to_dict(), indent=1),
+        version=package_version(),
+        tones=TONES,
+        # Functions that the template calls.
+        plain=plain,
+        bound_against=bound_against,
+        percent=percent,
+    )

@@ -1,0 +1,158 @@
+"""How far one step moves between two neighbouring inputs: a counterexample without statistics."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epsilometer.arrays import Floats
+from epsilometer.claims.base import check_positive
+from epsilometer.errors import InputError, MechanismError
+from epsilometer.inputs import Pair
+from epsilometer.inputs.copying import copier
+from epsilometer.mechanisms.base import failure_text, parameters_of
+from epsilometer.stability.vectors import NumberVector, as_vector
+
+# How many last digits of the two results together rounding may cost: sums of thousands of clipped
+# gradients, added in any order, lose fewer.
+_DIGITS_LOST = 64.0
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far a step moved between two inputs, and how far it may.
+
+    Attributes:
+        largest: the distance of the two results, as a Euclidean norm; inf if they have different
+            numbers of values, or one has a number where the other has none.
+        allowed: the declared bound.
+        rounding: what floating-point arithmetic may add to it.
+        pair: the inputs.
+        values: what the step returned for each of them, as vectors.
+        seed: of the random numbers that both had.
+
+    Guarantee: exact. A movement above the bound is a counterexample by itself; one below it says
+        nothing about other inputs.
+    """
+
+    largest: float
+    allowed: float
+    rounding: float
+    pair: Pair
+    values: tuple[Floats, Floats] = field(repr=False)
+    seed: int
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the step moves further than the bound, beyond rounding."""
+        return self.largest > self.allowed + self.rounding
+
+    def __str__(self) -> str:
+        verdict = "refuted" if self.is_refuted else "not refuted on these inputs"
+        return f"movement {self.largest:.4g}, allowed {self.allowed:.4g}: {verdict}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain data, without the inputs."""
+        return {
+            "largest": self.largest,
+            "allowed": self.allowed,
+            "rounding": self.rounding,
+            "is_refuted": self.is_refuted,
+            "difference": self.pair.difference,
+            "seed": self.seed,
+        }
+
+
+def movement(
+    step: Callable[..., Any], left: Any, right: Any, bound: float, *, seed: int | None = None
+) -> Movement:
+    """Runs a step without noise on two neighbouring inputs, with the same random numbers.
+
+    Set the noise multiplier to 0 and the sampling rate to 1, and return what the noise would be
+    added to: the sum of the clipped gradients, or their average times the expected batch size. One
+    record may then move it by at most the clip norm. Two runs decide; only where they refute, both
+    are repeated, to make sure that the step returns the same again.
+
+    Args:
+        step: f(dataset), or f(dataset, rng) with a parameter of exactly that name, which gets the
+            same random numbers on both sides. It returns numbers, arrays or tensors, or lists and
+            dicts of them.
+        left: a dataset.
+        right: a neighbour of it.
+        bound: how far the step may move, the clip norm.
+        seed: of the random numbers; None takes a fresh one, which the result has.
+
+    Raises:
+        InputError: the step returns something else when it is called again.
+        MechanismError: the step failed.
+
+    Example:
+        >>> from epsilometer import models, zoo
+        >>> entry = zoo.training.dp_sgd("per_layer_clipping")
+        >>> left, right = entry.movement_pair.left, entry.movement_pair.right
+        >>> moved = models.movement(entry.step, left, right, entry.clip_norm)
+        >>> print(moved)
+        movement 1.414, allowed 1: refuted
+    """
+    if not callable(step):
+        raise InputError(f"step={step!r:.100} must be a function of a dataset")
+    allowed = check_positive("bound", bound)
+    seed = secrets.randbits(63) if seed is None else seed
+    pair = Pair(left, right)
+    one = _run(step, left, seed)
+    other = _run(step, right, seed)
+    moved = Movement(
+        largest=_distance(one.numbers, other.numbers),
+        allowed=allowed,
+        rounding=_rounding(one, other),
+        pair=pair,
+        values=(one.numbers, other.numbers),
+        seed=seed,
+    )
+    if moved.is_refuted:
+        _check_repeatable(step, pair, moved)
+    return moved
+
+
+def _run(step: Callable[..., Any], dataset: Any, seed: int) -> NumberVector:
+    """One call of the step, with a copy of the dataset and random numbers of its own."""
+    keywords = {"rng": np.random.default_rng(seed)} if "rng" in parameters_of(step) else {}
+    try:
+        result = step(copier(dataset)(), **keywords)
+    except Exception as error:
+        raise MechanismError(failure_text("step", dataset, error)) from error
+    vector = as_vector("step", result)
+    if not len(vector.numbers):
+        raise InputError("step returned no numbers")
+    return vector
+
+
+def _distance(one: Floats, other: Floats) -> float:
+    """The Euclidean distance; equal infinities and two NaN in one place do not count."""
+    if one.shape != other.shape:
+        return float("inf")
+    is_same = (one == other) | (np.isnan(one) & np.isnan(other))
+    differences = one[~is_same] - other[~is_same]
+    if not np.isfinite(differences).all():
+        return float("inf")
+    return float(np.linalg.norm(differences))
+
+
+def _rounding(one: NumberVector, other: NumberVector) -> float:
+    """What rounding may add to a distance."""
+    norms = [np.linalg.norm(vector.numbers[np.isfinite(vector.numbers)]) for vector in (one, other)]
+    return float(_DIGITS_LOST * max(one.spacing, other.spacing) * sum(norms))
+
+
+def _check_repeatable(step: Callable[..., Any], pair: Pair, moved: Movement) -> None:
+    """Raises an InputError if the step returns something else when it is called again."""
+    for dataset, before in zip((pair.left, pair.right), moved.values, strict=True):
+        again = _run(step, dataset, moved.seed)
+        if not _distance(before, again.numbers) <= moved.rounding:
+            raise InputError(
+                "step returns something else when it is called again with the same dataset: "
+                "without noise it must depend on its arguments alone. Take random numbers from a "
+                "parameter `rng`, or seed them inside the step; switch dropout off"
+            )

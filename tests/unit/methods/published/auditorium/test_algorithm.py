@@ -1,0 +1,166 @@
+"""Algorithm 1 as printed: trials, both directions, a threshold, whatever generates and estimates."""
+
+import math
+
+import numpy as np
+import pytest
+
+import epsilometer as em
+from epsilometer.methods.published.auditorium import estimators
+
+PAIR = em.Pair(0, 1)
+
+
+def noisy(x, n, rng):
+    return x + rng.normal(size=n)
+
+
+NOISY = em.from_batch(noisy)
+
+
+def difference(p, q, n, failure, rng):
+    """An estimator whose directions differ: the mean of P less that of Q."""
+    return float(p(n).numbers().mean() - q(n).numbers().mean())
+
+
+def literal(estimates, threshold, trials):
+    """The printed loop on given estimates: the trial that ends it, or None."""
+    for t in range(trials):
+        first, second = estimates[t]
+        if max(first, second) > threshold:
+            return t + 1
+    return None
+
+
+@pytest.mark.paper("C4", "equal")
+@pytest.mark.parametrize("threshold", [-1.0, 0.15, 0.45, 0.75, 5.0])
+def test_it_is_the_printed_loop(threshold):
+    """Pairs in turn, both directions of each, and the end at the first estimate above τ."""
+    shifts = [0.1, -0.4, 0.3, -0.7, 0.2, 0.9]
+    pairs = [em.Pair(0.0, shift) for shift in shifts]
+    result = em.auditorium.audit(
+        NOISY, pairs, difference, trials=6, samples=4000, threshold=threshold, seed=0
+    )
+    # With 4000 draws the estimates are within .1 of the shifts, and no threshold is that near.
+    ending = literal([(-shift, shift) for shift in shifts], threshold, 6)
+    assert result.is_refuted == (ending is not None)
+    assert len(result.trials) == (6 if ending is None else ending)
+    for trial, shift in zip(result.trials, shifts, strict=False):
+        assert trial.backward == pytest.approx(shift, abs=0.1)
+        assert trial.forward == pytest.approx(-shift, abs=0.1)
+        assert trial.estimate == max(trial.forward, trial.backward)
+    assert result.pair == (result.trials[-1].pair if result.is_refuted else None)
+
+
+@pytest.mark.paper("C4", "equal")
+def test_an_estimate_equal_to_the_threshold_is_no_violation():
+    result = em.auditorium.audit(
+        NOISY, PAIR, lambda *_: 0.5, trials=3, samples=10, threshold=0.5, seed=0
+    )
+    assert not result.is_refuted
+    assert len(result.trials) == 3
+
+
+def test_every_estimate_has_draws_of_its_own():
+    """No two directions, trials or calls of one estimator share a stream."""
+    seen = []
+
+    def keep(p, q, n, failure, rng):
+        seen.extend(draws(n).numbers() for draws in (p, q, p, q))
+        seen.append(rng.normal(size=n))
+        return 0.0
+
+    result = em.auditorium.audit(NOISY, PAIR, keep, trials=2, samples=5, threshold=1.0, seed=7)
+    assert len(seen) == 2 * 2 * 5
+    assert len({tuple(np.round(draws - round(draws.mean()), 12)) for draws in seen}) == len(seen)
+    again = em.auditorium.audit(
+        NOISY, PAIR, keep, trials=2, samples=5, threshold=1.0, seed=result.seed
+    )
+    assert np.array_equal(seen[:20], seen[20:])
+    assert again == result
+
+
+def test_large_samples_come_in_chunks_of_their_own():
+    sizes = []
+
+    def count(x, n, rng):
+        sizes.append(n)
+        return rng.normal(size=n)
+
+    mechanism = em.from_batch(count)
+    n = 2 * mechanism.chunk_size + 1
+    means = em.auditorium.audit(
+        mechanism, PAIR, difference, trials=1, samples=n, threshold=1.0, seed=0
+    )
+    assert sum(sizes) == 4 * n
+    assert not means.is_refuted
+
+
+def test_a_finder_is_told_the_larger_estimate():
+    finder = em.finders.Grid(em.domains.Number(0.0, 1.0), levels=3, trials=50, shuffled=False)
+    result = em.auditorium.audit(
+        NOISY, finder, difference, trials=50, samples=2000, threshold=9.0, seed=1
+    )
+    assert len(result.trials) == finder.size
+    told = [score for _, score in finder.state()["told"]]
+    assert told == [trial.estimate for trial in result.trials]
+
+
+def test_a_function_generates_pairs_from_random_numbers_of_its_own():
+    def generator(rng):
+        return em.Pair(0.0, float(rng.uniform()))
+
+    def one():
+        return em.auditorium.audit(
+            NOISY, generator, difference, trials=5, samples=50, threshold=9.0, seed=3
+        )
+
+    shifts = [trial.pair.right for trial in one().trials]
+    assert len(set(shifts)) == 5
+    assert shifts == [trial.pair.right for trial in one().trials]
+
+
+def test_an_infinite_estimate_is_no_score():
+    finder = em.finders.Random(em.domains.Number(0, 1), trials=3)
+    result = em.auditorium.audit(
+        NOISY, finder, lambda *_: -math.inf, trials=3, samples=50, threshold=0.0, seed=0
+    )
+    assert not result.is_refuted
+    assert [score for _, score in finder.state()["told"]] == [None] * 3
+
+
+@pytest.mark.paper("C3", "corrected")
+def test_the_guarantee_is_the_papers_with_what_holds_of_the_run():
+    """β is spent 2T times and reported once; the result says what that amounts to."""
+    tester = estimators.HockeyStick(epsilon=0.0)
+    result = em.auditorium.audit(
+        NOISY, PAIR, tester, trials=4, samples=50, threshold=1.0, failure=0.05, seed=0
+    )
+    assert result.failure_of_run == pytest.approx(0.4)
+    assert "0.05" in result.guarantee
+    assert "0.4" in result.guarantee
+    assert str(result).startswith("not refuted in 4 trials")
+
+
+def test_an_estimator_without_a_guarantee_says_so():
+    tester = estimators.Renyi(order=2.0)
+    result = em.auditorium.audit(NOISY, PAIR, tester, trials=1, samples=500, threshold=9.0, seed=0)
+    assert result.guarantee.startswith("none: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"trials": 0}, "trials=0"),
+        ({"samples": 1}, "samples=1"),
+        ({"threshold": "high"}, "threshold='high'"),
+        ({"failure": 0.0}, "0"),
+        ({"seed": -1}, "seed"),
+        ({"estimator": "hockey-stick"}, "estimator='hockey-stick'"),
+        ({"estimator": lambda *_: math.nan}, "no number"),
+    ],
+)
+def test_nonsense_is_refused(settings, message):
+    given = {"estimator": difference, "trials": 1, "samples": 10, "threshold": 0.0, **settings}
+    with pytest.raises(em.InputError, match=message):
+        em.auditorium.audit(NOISY, PAIR, **given)

@@ -1,0 +1,172 @@
+"""Scores that see columns together, and the trees that are grown only where columns interact."""
+
+import numpy as np
+import pytest
+
+from epsilometer.methods.scores.by_shape import additive_score
+from epsilometer.methods.scores.cells import blocks_of_both
+from epsilometer.methods.scores.elements import elements_score
+from epsilometer.methods.scores.forest import forest_score
+from epsilometer.methods.scores.interactions import interacting_pairs
+from epsilometer.methods.scores.joint import joint_scores
+from epsilometer.methods.scores.stacked import stacked_score
+from epsilometer.outputs import read_outputs
+from epsilometer.outputs.scores import score_from_dict
+
+
+def block(rows):
+    return read_outputs(rows).blocks[0]
+
+
+def pairs_of(left, right):
+    return blocks_of_both(read_outputs(left), read_outputs(right))
+
+
+def mean_gap(score):
+    """How far the cross-fitted scores of both sides are apart, in standard errors."""
+    error = np.sqrt(score.left.var() / len(score.left) + score.right.var() / len(score.right))
+    return (score.left.mean() - score.right.mean()) / error
+
+
+class TestJoint:
+    def test_the_regression_is_the_log_ratio_of_rotated_normal_noise(self, rng):
+        turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
+        shift = 0.8 * turn[:, 0]
+
+        def draw(n):
+            return rng.normal(size=(n, 4)) * np.array([0.5, 1.0, 2.0, 4.0]) @ turn.T
+
+        left, right = block(draw(5000) + shift), block(draw(5000))
+        (linear,) = (score for score in joint_scores(left, right) if score.name == "linear")
+        probe = draw(2000)
+        inverse = turn @ np.diag([4.0, 1.0, 0.25, 0.0625]) @ turn.T
+        truth = probe @ inverse @ shift
+        found = linear.shapes[0].partition.groups[0].score.evaluate(block(probe).columns)
+        assert np.corrcoef(truth, found)[0, 1] > 0.98
+
+    def test_a_norm_is_a_score_of_its_own(self, rng):
+        left, right = block(1.3 * rng.normal(size=(4000, 3))), block(rng.normal(size=(4000, 3)))
+        norms = [score for score in joint_scores(left, right) if score.name == "norm"]
+        assert len(norms) == 3
+        assert all(mean_gap(norm) > 10.0 for norm in norms)
+
+    def test_equal_distributions_are_not_told_apart(self, rng):
+        left, right = block(rng.normal(size=(3000, 5))), block(rng.normal(size=(3000, 5)))
+        # A gap of cross-fitted scores has no bias: beyond 7 standard errors with chance 3e-12.
+        assert all(mean_gap(score) < 7.0 for score in joint_scores(left, right))
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [(True, 1.0), (False, 2.0)] * 100,
+            [("a", 0.5, 1.5)] * 200,
+            [(float("inf"), 1.0), (2.0, 3.0)] * 100,
+            [(1.0, 2.0)] * 200,
+        ],
+        ids=["one number", "constants", "infinite", "equal"],
+    )
+    def test_other_outputs_have_none(self, rows):
+        assert joint_scores(block(rows), block(rows)) == []
+
+    def test_is_stored_and_read_back(self, rng):
+        left, right = block(1.0 + rng.normal(size=(500, 3))), block(rng.normal(size=(500, 3)))
+        for learned in joint_scores(left, right):
+            score = learned.shapes[0].partition.groups[0].score
+            again = score_from_dict(score.to_dict())
+            assert np.array_equal(again.evaluate(left.columns), score.evaluate(left.columns))
+
+
+class TestInteractions:
+    def draw(self, rng, side, n=3000):
+        bits = rng.random((n, 8)) < 0.5
+        agree = rng.random(n) < (0.65 if side else 0.35)
+        bits[:, 6] = bits[:, 2] == agree
+        return bits
+
+    def test_the_pair_that_interacts_is_found(self, rng):
+        left, right = self.draw(rng, 1), self.draw(rng, 0)
+        additive = additive_score("additive", pairs_of(left, right))
+        pairs = interacting_pairs(block(left), block(right), additive.left, additive.right)
+        assert (pairs[0].first, pairs[0].second) == (2, 6)
+
+    def test_trees_find_what_no_column_shows(self, rng):
+        left, right = self.draw(rng, 1), self.draw(rng, 0)
+        additive = additive_score("additive", pairs_of(left, right))
+        forest = forest_score(block(left), block(right), additive)
+        assert mean_gap(additive) < 7.0
+        assert mean_gap(forest) > 15.0
+
+    def test_without_interactions_no_trees_are_grown(self, rng):
+        rows = [rng.laplace(size=(3000, 4)) + shift for shift in (0.3, 0.0)]
+        additive = additive_score("additive", pairs_of(*rows))
+        pairs = interacting_pairs(*map(block, rows), additive.left, additive.right)
+        # A false alarm of 5 % would be no failure, but this seed has none.
+        assert pairs == []
+        assert forest_score(*map(block, rows), additive) is None
+
+
+def test_elements_of_lists_share_their_weights(rng):
+    def draw(shift):
+        return [(shift + rng.laplace(size=k)).tolist() for k in rng.integers(0, 5, 3000)]
+
+    left, right = read_outputs(draw(0.5)), read_outputs(draw(0.0))
+    score = elements_score(blocks_of_both(left, right), len(left), len(right))
+    assert mean_gap(score) > 15.0
+    # The same element of two lengths has nearly the same weights.
+    by_length = {len(shape.partition.atoms): shape.partition.groups[0] for shape in score.shapes}
+    middle = by_length[4].score.terms[1].weights
+    assert np.corrcoef(middle, by_length[3].score.terms[1].weights)[0, 1] > 0.95
+
+
+def test_a_stack_knows_what_its_parts_know(rng):
+    def draw(side, n=4000):
+        rows = rng.normal(size=(n, 4))
+        rows[:, 1] = (0.4 if side else -0.4) * rows[:, 0] + 0.9 * rows[:, 1]
+        rows[:, 3] = np.where(rng.random(n) < 0.5, 3.0, -3.0) + 0.5 * rows[:, 3] + 0.2 * side
+        return rows
+
+    left, right = draw(1), draw(0)
+    additive = additive_score("additive", pairs_of(left, right))
+    parts = [additive, *joint_scores(block(left), block(right))]
+    stacked = stacked_score(block(left), block(right), parts)
+    fitted = [part for part in parts if not part.is_line]
+    assert mean_gap(stacked) > 0.95 * max(map(mean_gap, fitted))
+    score = stacked.shapes[0].partition.groups[0].score
+    again = score_from_dict(score.to_dict())
+    columns = block(left).columns
+    assert np.array_equal(again.evaluate(columns), score.evaluate(columns))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {
+            "kind": "joint",
+            "columns": [0],
+            "centre": [0.0],
+            "scale": [0.0],
+            "rotation": [[1.0]],
+            "linear": [1.0],
+            "direction": [0.0],
+            "quadratic": [[0.0]],
+            "norms": [0.0, 0.0, 0.0],
+        },
+        {
+            "kind": "joint",
+            "columns": [0, 1],
+            "centre": [0.0],
+            "scale": [1.0],
+            "rotation": [[1.0]],
+            "linear": [1.0],
+            "direction": [0.0],
+            "quadratic": [[0.0]],
+            "norms": [0.0, 0.0, 0.0],
+        },
+        {"kind": "sum", "parts": [{"kind": "sum", "parts": [], "weights": []}], "weights": [1.0]},
+        {"kind": "sum", "parts": [], "weights": []},
+    ],
+    ids=["no scale", "other sizes", "a sum of sums", "nothing"],
+)
+def test_damaged_scores_are_refused(data):
+    with pytest.raises(ValueError, match=r"score"):
+        score_from_dict(data)

@@ -1,0 +1,85 @@
+"""Coins of canaries: fair, kept, and joined with scores by id."""
+
+import json
+
+import numpy as np
+import pytest
+
+from epsilometer.errors import InputError
+from epsilometer.models import Coins, coin_flips
+
+
+def test_coins_are_fair_and_belong_to_their_seed():
+    coins = coin_flips(range(20_000), seed=3)
+    # 20 000 fair coins: 10 000 ± 71; seven standard deviations.
+    assert abs(int(coins.included.sum()) - 10_000) < 500
+    assert np.array_equal(coin_flips(range(20_000), seed=3).included, coins.included)
+    fresh = [coin_flips(range(200)) for _ in range(2)]
+    assert not np.array_equal(fresh[0].included, fresh[1].included)
+    assert np.array_equal(coin_flips(range(200), fresh[0].seed).included, fresh[0].included)
+
+
+def test_scores_are_joined_by_id_whatever_the_order(rng):
+    coins = coin_flips(["a", "b", "c", "d"], seed=1)
+    joined = coins.join({"d": 4.0, "a": 1.0, "c": 3.0, "b": 2.0})
+    assert joined.scores.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert np.array_equal(joined.included, coins.included)
+    scores, included = coins.join([1.0, 2.0, 3.0, 4.0])
+    assert scores.tolist() == joined.scores.tolist()
+    assert included is coins.included
+
+
+def test_a_series_is_joined_by_its_index():
+    pandas = pytest.importorskip("pandas")
+    coins = coin_flips([10, 20, 30], seed=1)
+    assert coins.join(pandas.Series([3.0, 1.0, 2.0], index=[30, 10, 20])).scores.tolist() == [
+        1,
+        2,
+        3,
+    ]
+    with pytest.raises(InputError, match="1 ids are repeated: 10"):
+        coins.join(pandas.Series([3.0, 1.0, 2.0], index=[30, 10, 10]))
+
+
+def test_saved_coins_are_the_same_again(tmp_path):
+    coins = coin_flips(["a", 2, "c"], seed=5)
+    path = coins.save(tmp_path / "coins.json")
+    again = Coins.load(path)
+    assert again.ids == coins.ids
+    assert again.included.tolist() == coins.included.tolist()
+    assert again.seed == 5
+    assert "of 3 canaries" in repr(again)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[]",
+        json.dumps({"ids": ["a"], "included": [True, False], "seed": 1}),
+        json.dumps({"ids": ["a"], "included": [1], "seed": 1}),
+        json.dumps({"ids": ["a", "a"], "included": [True, False], "seed": 1}),
+        json.dumps({"ids": ["a"], "seed": 1}),
+    ],
+)
+def test_a_file_with_something_else_is_refused(tmp_path, text):
+    path = tmp_path / "coins.json"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        Coins.load(path)
+
+
+def test_ids_that_do_not_fit_are_named():
+    coins = coin_flips("abcde", seed=1)
+    with pytest.raises(InputError, match="4 canaries have no score: 'b', 'c', 'd', …"):
+        coins.join({"a": 1.0})
+    with pytest.raises(InputError, match="1 scores belong to no canary: 'z'"):
+        coins.join(dict.fromkeys("abcdez", 1.0))
+    with pytest.raises(InputError, match="3 scores for 5 canaries"):
+        coins.join([1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match="2 ids are repeated: 'a', 'a'"):
+        coin_flips("aaa")
+    with pytest.raises(InputError, match="ids is empty"):
+        coin_flips([])
+    with pytest.raises(InputError, match="cannot be stored"):
+        coin_flips([(1, 2)]).save("unused.json")
