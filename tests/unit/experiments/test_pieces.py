@@ -10,6 +10,7 @@ import epsilometer_experiments as experiments
 from epsilometer_experiments.auditorium import anecdotes, canaries, settings, table1
 from epsilometer_experiments.ldp.renyi_impossibility import RareOutput, rare_output
 from epsilometer_experiments.local import example2, figure1, figure2, figure6
+from epsilometer_experiments.options import read_options
 
 
 def run(name, tmp_path, **options):
@@ -56,6 +57,27 @@ def test_figure_2_has_ten_answers_and_the_papers_scales():
     assert drawn == pytest.approx(left, abs=0.02)
 
 
+@pytest.mark.paper("A33", "equal")
+@pytest.mark.parametrize("name", ["Laplace mechanism", "Gaussian mechanism"])
+def test_figure_2_has_the_densities_and_losses_of_its_mechanisms(name):
+    """Means 0 and 5; a Laplace density of height .1, whose loss never exceeds 1, and a Gaussian one of height .05."""
+    panel = figure2.PANELS[name]
+    places = np.linspace(-10.0, 15.0, 26)
+    height = 0.1 if name.startswith("Laplace") else 0.05
+    assert np.exp(panel.log_density(0.0, 0.0)) == pytest.approx(height, abs=2e-4)
+    drawn = panel.sample(5.0, 200_000, np.random.default_rng(0))
+    for place in (0.0, 5.0, 9.0):
+        share = np.mean(np.abs(drawn - place) < 0.25) / 0.5
+        assert share == pytest.approx(np.exp(panel.log_density(place, 5.0)), rel=0.07)
+    loss = np.abs(panel.log_density(places, 0.0) - panel.log_density(places, 5.0))
+    if name.startswith("Laplace"):
+        assert loss.max() == pytest.approx(1.0)
+        assert panel.truth == 1.0
+    else:
+        assert np.diff(loss)[-5:] == pytest.approx(5.0 / 64.0)  # it grows without end
+    assert panel.loss(0).estimate == pytest.approx(panel.truth, abs=0.2)
+
+
 @pytest.mark.paper("A21", "equal")
 def test_example_2_keeps_a_delta_but_no_epsilon():
     algorithm = example2.Matches(3)
@@ -76,6 +98,16 @@ def test_an_undivided_budget_has_twice_the_noise_scale():
     rng = np.random.default_rng(0)
     both = [anecdotes.BothNoisyMean(1.0, share)([1.0] * 3, 50_000, rng) for share in (1.0, 0.5)]
     assert both[1].std(axis=0) == pytest.approx(2 * both[0].std(axis=0), rel=0.05)
+
+
+@pytest.mark.paper("C47", "equal")
+@pytest.mark.parametrize("method", anecdotes.METHODS)
+def test_svt4_was_thought_to_be_private_and_is_flagged(method):
+    """Section 6.7, at ε = 1: by the exact truth, and by an audit of the experiment."""
+    assert em.zoo.svt4(1.0).truth() > 1.5
+    (case,) = (case for case in anecdotes.make_cases({}) if case.name.startswith("SVT4"))
+    settings = read_options("auditorium/anecdotes", anecdotes.EXPERIMENT.options, {})
+    assert anecdotes.run_once(case, 0, settings)[anecdotes.FLAGGED.format(method)] == 1.0
 
 
 def test_canaries_on_the_sphere_have_the_full_norm():

@@ -1,6 +1,8 @@
-"""What the published methods share: a check of options, and the direction of a divergence."""
+"""What the published methods share: checks of what users give, and directions of divergences."""
 
-from typing import TypeVar
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from epsilometer.errors import InputError
 
@@ -29,6 +31,22 @@ def options_or_default(
             f"options={options!r:.100}: the method {method} takes epsilometer.{namespace}.Options"
         )
     return options
+
+
+def takes_arguments(function: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with this many positional arguments.
+
+    True where nobody can tell: some builtins have no signature.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        return False
+    return True
 
 
 def oriented(left: Side, right: Side, flipped: bool) -> tuple[Side, Side]:

@@ -19,6 +19,7 @@ from epsilometer_experiments.auditorium import (
 )
 from epsilometer_experiments.auditorium.draws_needed import draws_needed
 from epsilometer_experiments.options import read_options
+from epsilometer_experiments.registry import find
 
 
 def settings_of(experiment, **given):
@@ -96,6 +97,28 @@ def test_an_impossible_event_needs_few_draws():
 
 
 # --- table 1 --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.paper("C34", "equal")
+def test_the_experiments_have_the_papers_settings():
+    """Section 6: β = 1/3, α = 1.5, δ = .01 with Gaussian noise and 0 else, 100 cells, ten runs."""
+    assert pytest.approx(1 / 3) == settings.PAPER_LEVEL
+    assert settings.EPSILONS == (0.01, 1.0)
+    assert settings.SIZES == (50_000, 100_000, 500_000)
+    for mechanism in settings.MEANS:
+        claim = mechanism.entry(1.0).claim
+        assert claim.epsilon == 1.0
+        assert claim.delta == (0.01 if "Gaussian" in mechanism.title else 0.0)
+        testers = {
+            column: settings.published_tester(
+                column, settings.claim_for(mechanism.entry(1.0), column)
+            )
+            for column in settings.PUBLISHED
+        }
+        assert testers["renyi-variational/published"].estimator.order == 1.5
+        assert testers["poisson-histogram/published"].estimator.cells == 100
+    for name in ("table1", "table2", "figure2"):
+        assert find(f"auditorium/{name}").runs == 10
 
 
 @pytest.mark.paper("C34", "equal")

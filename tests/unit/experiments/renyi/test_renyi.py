@@ -78,7 +78,7 @@ def test_subsampling_and_shuffling_take_away_what_the_paper_says():
         assert (taken > least).all(), (plain, taken)
 
 
-@pytest.mark.paper("D25", "equal")
+@pytest.mark.paper("D25", "differs")
 def test_table_1_compares_with_the_printed_minutes():
     printed = [3.34, 1.76, 4.74, 3.33, 5.14, 6.62, 11.1]
     assert [algorithm.minutes for algorithm in ALGORITHMS.values()] == printed

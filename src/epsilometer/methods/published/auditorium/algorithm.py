@@ -5,20 +5,20 @@ Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Sca
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
 
-from epsilometer.bounds.binomial import check_failure_probability
 from epsilometer.claims.base import check_number, check_whole
 from epsilometer.engine import check_seed
 from epsilometer.errors import InputError
-from epsilometer.inputs import Pair, as_pairs
+from epsilometer.inputs import Pair, as_pairs, finders
 from epsilometer.inputs.pairs import proposed_pair
 from epsilometer.mechanisms import Mechanism, as_mechanism
+from epsilometer.methods.published.adapters import takes_arguments
 from epsilometer.methods.published.auditorium.estimators import Draw, Estimator
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.columns import concatenate
@@ -104,7 +104,7 @@ class TrialsResult:
                 f"refuted in trial {len(self.trials)} of {self.allowed}: the estimate "
                 f"{last.estimate:.4g} is above the threshold {self.threshold:.4g}"
             )
-        best = max((trial.estimate for trial in self.trials), default=-math.inf)
+        best = max(trial.estimate for trial in self.trials)
         return (
             f"not refuted in {len(self.trials)} trials: the largest estimate {best:.4g} is not "
             f"above the threshold {self.threshold:.4g}"
@@ -131,11 +131,13 @@ def audit(
     Args:
         mechanism: a function of the dataset, anything made by `from_batch`, …, or an entry of the
             zoo.
-        generator: a finder, a pair or a list of pairs (again from its beginning after its end),
-            or a function from a random generator to a pair. A finder is told the larger estimate
+        generator: a finder; a domain, which is searched uniformly at random; a function from a
+            numpy Generator to a pair; a pair or a list of pairs, again from its beginning after its
+            end; or any other iterable of pairs, until its end. A finder is told the larger estimate
             of each pair.
         estimator: D̂: one of `epsilometer.auditorium.estimators`, or any function `(p, q, n,
-            failure, rng)` that returns an estimate of D(P ‖ Q) from the outputs p(n) and q(n).
+            failure, rng)` that returns an estimate of D(P ‖ Q) as a number. p(n) and q(n) draw n
+            fresh outputs; `p(n).numbers()` is an array, if they are single numbers.
         trials: T, the most pairs to try.
         samples: n, the sample size that estimators are given; each direction has draws of its own.
         threshold: τ: δ for the approximate testers, ε or min(ε, 2αε²) for the Rényi tester.
@@ -159,14 +161,10 @@ def audit(
         True
     """
     allowed = check_whole("trials", trials, 1)
-    n = check_whole("samples", samples, 2)
+    n = check_whole("samples", _as_whole(samples), 2)
     tau = check_number("threshold", threshold)
-    check_failure_probability(failure)
-    if not callable(estimator):
-        raise InputError(
-            f"estimator={estimator!r:.100} must be one of epsilometer.auditorium.estimators, or a "
-            "function (p, q, n, failure, rng)"
-        )
+    _check_failure(failure)
+    _check_estimator(estimator)
     source = as_mechanism(mechanism)
     run_seed = check_seed(seed)
     made: list[AlgorithmTrial] = []
@@ -188,8 +186,10 @@ def audit(
         if trial.estimate > tau:
             break
         pairs.tell(trial.estimate)
+    if not made:
+        raise InputError(f"generator={generator!r:.100} proposed no pair")
     return TrialsResult(
-        is_refuted=bool(made) and made[-1].estimate > tau,
+        is_refuted=made[-1].estimate > tau,
         trials=tuple(made),
         allowed=allowed,
         threshold=tau,
@@ -210,25 +210,73 @@ def _estimate(
 ) -> float:
     """Returns the estimate of D(left ‖ right), on draws of its own."""
     of_p, of_q, of_estimator = sequence.spawn(3)
-    estimate = estimator(
-        _draw(source, pair.left, of_p),
-        _draw(source, pair.right, of_q),
-        n,
-        failure,
-        np.random.default_rng(of_estimator),
-    )
-    value = float(estimate)
+    try:
+        estimate = estimator(
+            _draw(source, pair.left, of_p),
+            _draw(source, pair.right, of_q),
+            n,
+            failure,
+            np.random.default_rng(of_estimator),
+        )
+    except (TypeError, AttributeError) as error:
+        error.add_note(
+            "p(n) and q(n) return epsilometer.Outputs: p(n).numbers() is an array of them, if they "
+            "are single numbers"
+        )
+        raise
+    return _number(estimate, estimator)
+
+
+def _number(estimate: object, estimator: Estimator) -> float:
+    """Returns what an estimator returned as a float; an array of one number is one, too."""
+    single: object = estimate
+    if isinstance(estimate, np.ndarray) and estimate.size == 1:
+        single = estimate.item()
+    if isinstance(single, bool) or not isinstance(single, int | float | np.integer | np.floating):
+        raise InputError(
+            f"estimator={estimator!r:.100} returned {estimate!r:.60}: it must return one number"
+        )
+    value = float(single)
     if math.isnan(value):
         raise InputError(f"estimator={estimator!r:.100} returned {estimate!r}, which is no number")
     return value
+
+
+def _as_whole(samples: object) -> object:
+    """1e5 is a whole number, too, as in an audit."""
+    return int(samples) if isinstance(samples, float) and samples.is_integer() else samples
+
+
+def _check_failure(failure: object) -> None:
+    number = check_number("failure", failure)
+    if not 0.0 < number < 1.0:
+        raise InputError(f"failure={failure!r} must lie strictly between 0 and 1")
+
+
+def _check_estimator(estimator: object) -> None:
+    """Raises an InputError for what cannot be called as an estimator is."""
+    _refuse_class("estimator", estimator)
+    if not callable(estimator) or not takes_arguments(estimator, 5):
+        raise InputError(
+            f"estimator={estimator!r:.100} must be one of epsilometer.auditorium.estimators, or a "
+            "function (p, q, n, failure, rng)"
+        )
+
+
+def _refuse_class(name: str, given: object) -> None:
+    if isinstance(given, type):
+        raise InputError(
+            f"{name}={given!r:.100} is a class: make an object of it, as in {given.__name__}(…)"
+        )
 
 
 def _draw(source: Mechanism, dataset: Any, sequence: np.random.SeedSequence) -> Draw:
     """Returns a function that draws fresh outputs: no two calls share a stream."""
 
     def draw(n: int) -> Outputs:
+        check_whole("n", _as_whole(n), 1, hint="; that many outputs an estimator asked for")
         chunks: list[Outputs] = []
-        left_to_draw = n
+        left_to_draw = int(n)
         while left_to_draw > 0:
             size = min(left_to_draw, source.chunk_size)
             (child,) = sequence.spawn(1)
@@ -256,11 +304,28 @@ class _Generator:
     @classmethod
     def of(cls, generator: Any, trials: int, seed: int) -> "_Generator":
         """Reads what the caller gave."""
+        _refuse_class("generator", generator)
         if hasattr(generator, "ask") and hasattr(generator, "tell"):
             return cls(_asked(generator, trials), generator.tell)
+        if hasattr(generator, "neighbours") and hasattr(generator, "relations"):
+            # The paper's randomized search.
+            return cls.of(
+                finders.Random(generator, uniform=True, trials=trials, seed=seed), trials, seed
+            )
+        if isinstance(generator, Pair | list | tuple):
+            return cls(islice(cycle(as_pairs(generator)), trials), _ignore)
         if callable(generator):
-            return cls(_generated(generator, trials, seed), lambda _: None)
-        return cls(islice(cycle(as_pairs(generator)), trials), lambda _: None)
+            return cls(_generated(generator, trials, seed), _ignore)
+        if isinstance(generator, Iterable) and not isinstance(generator, str | bytes | Mapping):
+            return cls(map(proposed_pair, islice(generator, trials)), _ignore)
+        raise InputError(
+            f"generator={generator!r:.100} must be a finder, a domain, a pair, a list of pairs or "
+            "another iterable of them, or a function from a random generator to a pair"
+        )
+
+
+def _ignore(_: float | None) -> None:
+    """What is not a finder is told nothing."""
 
 
 def _asked(finder: Any, trials: int) -> Iterator[Pair]:
@@ -274,6 +339,11 @@ def _asked(finder: Any, trials: int) -> Iterator[Pair]:
 def _generated(
     generator: Callable[[np.random.Generator], Any], trials: int, seed: int
 ) -> Iterator[Pair]:
+    if not takes_arguments(generator, 1):
+        raise InputError(
+            f"generator={generator!r:.100} must be a function of one argument, a random generator "
+            "(numpy.random.Generator), that returns a pair"
+        )
     for number in range(trials):
         key = (_GENERATE, number)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

@@ -16,7 +16,7 @@ import numpy as np
 
 from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP
-from epsilometer.claims.base import check_at_least
+from epsilometer.claims.base import check_at_least, check_choice
 from epsilometer.claims.renyi import check_order
 from epsilometer.engine.streams import Stream
 from epsilometer.environment import one_thread
@@ -89,6 +89,7 @@ class HockeyStick:
 
     def __post_init__(self) -> None:
         check_at_least("epsilon", self.epsilon, 0.0)
+        check_choice("classifier", self.classifier, hockey_stick.CLASSIFIERS)
         find_proportion(self.proportion)
 
     @property
@@ -105,7 +106,7 @@ class HockeyStick:
         # A classifier needs at least one draw of each side.
         train_p, train_q = p(max(n_p, 1)), q(max(n - n_p, 1))
         claim = ApproxDeltaDP(self.epsilon, 0.0)
-        task = Task(claim, (n_p, n - n_p), failure, _stream(rng))
+        task = Task(claim, (max(n_p, 1), max(n - n_p, 1)), failure, _stream(rng))
         classifiers = hockey_stick.learn_classifiers(train_p, train_q, self.classifier)
         mixture = np.array([self.epsilon])
         chosen = hockey_stick.choose_excess(classifiers, task, mixture, directions=(False,))

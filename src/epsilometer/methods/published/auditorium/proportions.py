@@ -7,9 +7,12 @@ Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Sca
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower
 from epsilometer.errors import InputError
+from epsilometer.methods.published.adapters import takes_arguments
 
 # A lower bound on p from (hits, trials, failure probability), where hits ~ Binomial(trials, p).
 ProportionBound = Callable[[int, int, float], float]
@@ -70,13 +73,13 @@ PROPORTIONS: dict[str, ProportionBound] = {
 
 
 def find_proportion(proportion: str | ProportionBound) -> ProportionBound:
-    """Returns the bound with this name, or the function itself.
+    """Returns the bound with this name, or the given function with a check of what it returns.
 
     Raises:
-        InputError: the name is unknown.
+        InputError: the name is unknown, or the function takes other arguments.
     """
     if callable(proportion):
-        return proportion
+        return _checked(proportion)
     if proportion not in PROPORTIONS:
         known = ", ".join(map(repr, PROPORTIONS))
         raise InputError(
@@ -84,3 +87,24 @@ def find_proportion(proportion: str | ProportionBound) -> ProportionBound:
             "trials and the failure probability that returns a lower bound on the probability"
         )
     return PROPORTIONS[proportion]
+
+
+def _checked(function: ProportionBound) -> ProportionBound:
+    """Returns the same function, which raises an InputError where it returns no such bound."""
+    if not takes_arguments(function, 3):
+        raise InputError(
+            f"proportion={function!r:.100} must be a function of (hits, trials, failure), that is "
+            "of hits, trials and the failure probability"
+        )
+
+    def bound(hits: int, trials: int, failure_probability: float) -> float:
+        found = function(hits, trials, failure_probability)
+        # NaN is not at most 1 either.
+        if not isinstance(found, int | float | np.number) or not found <= 1.0:
+            raise InputError(
+                f"proportion={function!r:.100} returned {found!r:.60}, which is no lower bound on "
+                "a probability: a number of at most 1"
+            )
+        return float(found)
+
+    return bound

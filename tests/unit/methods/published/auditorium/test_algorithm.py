@@ -16,6 +16,8 @@ def noisy(x, n, rng):
 
 
 NOISY = em.from_batch(noisy)
+# Of datasets that are vectors, or lists of them: the sum of all numbers, with noise.
+NOISY_NORM = em.from_batch(lambda x, n, rng: float(np.sum(np.asarray(x))) + rng.normal(size=n))
 
 
 def difference(p, q, n, failure, rng):
@@ -154,7 +156,11 @@ def test_an_estimator_without_a_guarantee_says_so():
         ({"trials": 0}, "trials=0"),
         ({"samples": 1}, "samples=1"),
         ({"threshold": "high"}, "threshold='high'"),
-        ({"failure": 0.0}, "0"),
+        ({"samples": "10k"}, "samples='10k'"),
+        ({"threshold": em.PureDP(1.0)}, "threshold=PureDP"),
+        ({"failure": 0.0}, "^failure=0.0"),
+        ({"failure": 1.0}, "^failure=1.0"),
+        ({"failure": ".3"}, "^failure='.3'"),
         ({"seed": -1}, "seed"),
         ({"estimator": "hockey-stick"}, "estimator='hockey-stick'"),
         ({"estimator": lambda *_: math.nan}, "no number"),
@@ -164,3 +170,110 @@ def test_nonsense_is_refused(settings, message):
     given = {"estimator": difference, "trials": 1, "samples": 10, "threshold": 0.0, **settings}
     with pytest.raises(em.InputError, match=message):
         em.auditorium.audit(NOISY, PAIR, **given)
+
+
+def test_any_iterable_of_pairs_generates():
+    """A Python generator, an iterator: the trials end with it."""
+    shifts = [0.1, 0.3, 0.2]
+    for pairs in (((0.0, shift) for shift in shifts), zip([0.0] * 3, shifts, strict=True)):
+        result = em.auditorium.audit(
+            NOISY, pairs, difference, trials=10, samples=50, threshold=9.0, seed=0
+        )
+        assert [trial.pair.right for trial in result.trials] == shifts
+    endless = iter(lambda: (0.0, 1.0), None)
+    result = em.auditorium.audit(
+        NOISY, endless, difference, trials=4, samples=50, threshold=9.0, seed=0
+    )
+    assert len(result.trials) == 4
+
+
+def test_a_domain_is_searched_as_in_the_paper():
+    """Uniform random pairs, without side information."""
+    domain = em.domains.Sphere(3)
+    given = {"trials": 6, "samples": 50, "threshold": 9.0, "seed": 4}
+    of_domain = em.auditorium.audit(NOISY_NORM, domain, difference, **given)
+    finder = em.finders.Random(domain, uniform=True, trials=6, seed=4)
+    of_finder = em.auditorium.audit(NOISY_NORM, finder, difference, **given)
+    assert of_domain == of_finder
+    assert len(of_domain.trials) == 6
+
+
+@pytest.mark.parametrize("samples", [10_000, 1e4, np.int64(10_000)])
+def test_sizes_are_read_as_in_an_audit(samples):
+    result = em.auditorium.audit(
+        NOISY,
+        PAIR,
+        lambda p, q, n, failure, rng: n / 10_000,
+        trials=1,
+        samples=samples,
+        threshold=0.5,
+    )
+    assert result.trials[0].estimate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("generator", "message"),
+    [
+        (None, "generator=None"),
+        (3, "generator=3"),
+        ("pairs", "generator='pairs'"),
+        (em.finders.Random, "is a class"),
+        (em.domains.Sphere, "is a class"),
+        (lambda: PAIR, r"random generator"),
+        (lambda first, second: PAIR, r"random generator"),
+        (lambda rng: None, "is not a pair"),
+        ([], "is empty"),
+        (iter([]), "no pair"),
+        ([(0, 1), 2], "neither"),
+        (iter([(0, 1), 2]), "is not a pair"),
+    ],
+)
+def test_a_generator_that_makes_no_pairs_is_told(generator, message):
+    with pytest.raises(em.InputError, match=message):
+        em.auditorium.audit(
+            NOISY, generator, difference, trials=3, samples=50, threshold=9.0, seed=0
+        )
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (estimators.HockeyStick, r"is a class.*HockeyStick\("),
+        (lambda p, q: 0.0, r"\(p, q, n, failure, rng\)"),
+        (lambda: 0.0, r"\(p, q, n, failure, rng\)"),
+        (lambda p, q, n, failure, rng: None, "returned None"),
+        (lambda p, q, n, failure, rng: "large", "returned 'large'"),
+        (lambda p, q, n, failure, rng: np.array([0.1, 0.2]), "one number"),
+        (lambda p, q, n, failure, rng: 1j, "one number"),
+        (lambda p, q, n, failure, rng: True, "one number"),
+        (lambda p, q, n, failure, rng: len(p(0)), "n=0"),
+        (lambda p, q, n, failure, rng: len(p(-3)), "n=-3"),
+        (lambda p, q, n, failure, rng: len(q(n / 4)), r"n=12\.5"),
+    ],
+)
+def test_an_estimator_that_estimates_nothing_is_told(estimator, message):
+    with pytest.raises(em.InputError, match=message):
+        em.auditorium.audit(NOISY, PAIR, estimator, trials=3, samples=50, threshold=9.0, seed=0)
+
+
+def test_numbers_of_every_kind_are_estimates():
+    for estimate in (1, 1.0, np.float32(1.0), np.int64(1), np.array(1.0), np.array([1.0])):
+        result = em.auditorium.audit(
+            NOISY, PAIR, lambda *_, e=estimate: e, trials=1, samples=50, threshold=9.0
+        )
+        assert result.trials[0].forward == 1.0
+
+
+def test_draws_that_are_used_as_an_array_are_explained():
+    """A first estimator often says np.mean(p(n)): the error keeps its type and gains a hint."""
+    for wrong in (lambda p, n: np.mean(p(n)), lambda p, n: p(n).mean()):
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            em.auditorium.audit(
+                NOISY,
+                PAIR,
+                lambda p, q, n, failure, rng, wrong=wrong: wrong(p, n),
+                trials=1,
+                samples=50,
+                threshold=9.0,
+            )
+        assert any("numbers()" in note for note in caught.value.__notes__)

@@ -134,6 +134,7 @@ def test_what_asks_for_too_much_is_told(rng):
     [
         lambda: estimators.HockeyStick(-1.0),
         lambda: estimators.HockeyStick(1.0, "wilson"),
+        lambda: estimators.HockeyStick(1.0, classifier="forest"),
         lambda: estimators.Renyi(1.0),
         lambda: estimators.Renyi(2.0, family="trees"),
         lambda: estimators.Histogram(1.0, cells=1),
@@ -159,3 +160,19 @@ def test_nonsense_is_refused(make):
 )
 def test_each_says_what_it_promises(tester, kind):
     assert tester.guarantee.startswith(kind)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_the_fewest_draws_estimate_without_a_warning(n, rng):
+    """A part of the mixture may be empty."""
+    testers = [
+        estimators.HockeyStick(0.5),
+        estimators.HockeyStick(4.0),
+        estimators.Renyi(2.0, family="bins"),
+        estimators.Renyi(2.0, family="chebyshev"),
+        estimators.Mmd(0.5),
+        estimators.Histogram(0.1, cells=5, margin=0.2),
+    ]
+    for tester in testers:
+        for _ in range(5):
+            assert tester(laplace(rng), laplace(rng), n, 1 / 3, rng) <= 1.0

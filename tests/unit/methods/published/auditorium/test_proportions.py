@@ -88,3 +88,15 @@ def test_a_function_of_the_caller_makes_the_guarantee_conditional():
 def test_an_unknown_name_is_told():
     with pytest.raises(em.InputError, match=r"proportion='wilson'.*clopper-pearson"):
         em.auditorium.hockey_stick.Options(proportion="wilson")
+
+
+@pytest.mark.parametrize("bound", [math.nan, 1.5, "0.9", None])
+def test_a_function_that_bounds_no_proportion_is_told(bound):
+    proportion = find_proportion(lambda hits, trials, failure: bound)
+    with pytest.raises(em.InputError, match=r"proportion=.* returned"):
+        proportion(9, 10, 0.05)
+
+
+def test_a_function_that_takes_something_else_is_told():
+    with pytest.raises(em.InputError, match=r"\(hits, trials, failure\)"):
+        em.auditorium.hockey_stick.Options(proportion=lambda hits, trials: hits / trials)

@@ -96,17 +96,18 @@ def test_the_same_on_two_workers():
 
 @pytest.mark.paper("B1", "equal")
 def test_directions_are_left_from_right():
-    """A wedge against the uniform law: ln of the largest density one way, of the smallest the other way."""
-    wedge = em.from_batch(lambda x, n, rng: rng.beta(1.0, 2.0, n) * x + rng.random(n) * (1 - x))
-    forth = em.ldp.estimate(
-        wedge, (1, 0), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000
-    )
-    assert forth.cells <= 12
-    back = em.ldp.estimate(
-        wedge, (0, 1), **(GIVEN | {"lipschitz": 1.99, "precision": 500.0}), n=100_000
-    )
+    """A wedge 2(1 − z) against the uniform law: (3) one way is ln of its largest cell, 2m − 1 to m, the other
+    way of its smallest, 1 to m."""
+    wedge = em.from_batch(lambda x, n, rng: rng.beta(1.0, 2.0, n) if x else rng.random(n))
+    given = GIVEN | {"lipschitz": 1.99, "precision": 500.0}
+    forth, back = (em.ldp.estimate(wedge, pair, **given, n=100_000) for pair in ((1, 0), (0, 1)))
+    m = forth.cells
+    assert 2 < m <= 12
+    # Five standard errors of the log of a cell's count, or of both.
+    assert forth.estimate == pytest.approx(math.log((2 * m - 1) / m), abs=5 * math.sqrt(m / 1e5))
+    assert back.estimate == pytest.approx(math.log(m), abs=5 * m / math.sqrt(1e5))
     assert forth.pair == em.Pair(1, 0)
-    assert back.estimate != forth.estimate
+    assert back.pair == em.Pair(0, 1)
 
 
 def test_outputs_outside_are_counted():

@@ -19,6 +19,7 @@ def laplace_quantiles(centre, scale, n=20_000):
 
 @pytest.mark.paper("A11", "equal")
 @pytest.mark.paper("A12", "equal")
+@pytest.mark.paper("A3", "equal")
 def test_discrete_loss_and_location():
     left = [0] * 60 + [1] * 30 + [2] * 10
     right = [0] * 20 + [1] * 30 + [2] * 50
@@ -40,6 +41,7 @@ def test_outcomes_of_any_shape():
 
 
 @pytest.mark.paper("A12", "equal")
+@pytest.mark.paper("A3", "equal")
 def test_continuous_loss_of_laplace_is_flat_outside():
     left, right = laplace_quantiles(0, 1), laplace_quantiles(1, 1)
     loss = em.local.loss_function(left, right, region=(-2, 3), floor=1e-3)
@@ -166,7 +168,18 @@ def test_data_centric_takes_one_dataset():
     neighbours = [[0, 0], [1, 0], [1, 1]]
     entry = em.zoo.report_noisy_max(1.0, queries=2)
     found = em.local.data_centric(entry, [0, 0], neighbours, n=1000, N=1000, seed=0)
-    assert found.pair.left == [0, 0]
+    # (5): the greatest level over the pairs of x with each of its neighbours.
+    pairs = [em.Pair([0, 0], other, equal=True) for other in neighbours]
+    same = em.local.mpl(entry, pairs, n=1000, N=1000, seed=0)
+    assert (found.lower_bound, found.location) == (same.lower_bound, same.location)
+    from epsilometer.engine import Phase
+
+    estimates = [
+        em.local.loss_function(*draws_of(entry, 0, Phase.TRAIN, number, pair, 1000)).estimate
+        for number, pair in enumerate(pairs)
+    ]
+    assert found.explored == pytest.approx(max(estimates))
+    assert found.pair == pairs[int(np.argmax(estimates))]
     with pytest.raises(em.InputError, match="neighbours"):
         em.local.data_centric(entry, [0, 0], [])
 
