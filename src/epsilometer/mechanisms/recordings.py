@@ -40,6 +40,7 @@ from epsilometer.storage.recorded_texts import (
     must_have,
 )
 from epsilometer.storage.row_marks import Range, recognise
+from epsilometer.storage.row_samples import holds_again
 
 # What can be done when a recording has no draws left for a replay.
 _FRESH_DRAWS = (
@@ -239,6 +240,12 @@ class Recording(Mechanism):
                     f"{n_used} of which the audit has used, so that {recognised.n_left} are left; "
                     f"samples={samples} were asked for, "
                     f"and what chose an event must not prove it: {advice}"
+                )
+            if holds_again(replace(side, features=None).pieces(), recognised.used, earlier.samples):
+                raise InputError(
+                    f"the recording {side} holds outputs of the {name} input that the audit has "
+                    "used, in another order or rounded, so that they cannot be left out; what "
+                    f"chose an event must not prove it: {_FRESH_DRAWS}"
                 )
             skipped[key] = recognised.used
         return Recording(self.sides, self.about, skipped)

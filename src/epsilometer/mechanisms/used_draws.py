@@ -12,6 +12,7 @@ from typing import Any
 from epsilometer.errors import InputError
 from epsilometer.outputs import Outputs
 from epsilometer.storage.row_marks import Marks, Trail, merged
+from epsilometer.storage.row_samples import RowSample, RowSampler
 
 # The name of these facts in the settings of a result.
 NOTED_AS = "recording"
@@ -29,12 +30,14 @@ class UsedDraws:
             draws again.
         proves: whether what is drawn now certifies; else it chooses.
         trails: the rows of each input.
+        samplers: take samples of the values of each input.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     proves: bool = False
     trails: dict[str, Trail] = field(default_factory=dict)
+    samplers: dict[str, RowSampler] = field(default_factory=dict)
 
     def add(self, key: str, outputs: Outputs, start: int | None = None) -> None:
         """Notes more outputs of an input.
@@ -46,6 +49,7 @@ class UsedDraws:
         """
         trail = self.trails.setdefault(key, Trail())
         trail.add(trail.stop if start is None else start, outputs, self.proves)
+        self.samplers.setdefault(key, RowSampler()).add(outputs)
 
     def choose(self) -> None:
         """Notes that everything drawn so far takes part in choosing what is certified next.
@@ -59,13 +63,17 @@ class UsedDraws:
         """Returns what the result notes; `EarlierDraws` reads it."""
         draws = []
         for key, trail in self.trails.items():
-            entry = {
+            entry: dict[str, Any] = {
                 "input": self.names.get(key, key),
                 "digest": trail.digest(),
                 "chose": [list(row_range) for row_range in trail.chose],
                 "proved": [list(row_range) for row_range in trail.proved],
             }
-            draws.append({**entry, **trail.marks().to_dict()})
+            sample = self.samplers[key].sample()
+            entry |= trail.marks().to_dict()
+            if sample.can_tell:
+                entry["sample"] = sample.to_dict()
+            draws.append(entry)
         facts: dict[str, Any] = {}
         if self.seeds:
             facts["seeds"] = list(self.seeds)
@@ -104,12 +112,14 @@ class EarlierDraws:
     Attributes:
         facts: what they note about recorded draws, one entry per input.
         marks: by which these are recognised again.
-        mark_seeds: for each of these, the seeds of the audits that drew them.
+        samples: of their values, by which rows in another order are recognised.
+        mark_seeds: for each of the marks, the seeds of the audits that drew them.
         seeds: of all audits whose draws were used, recorded or not.
     """
 
     facts: tuple[Mapping[str, Any], ...] = ()
     marks: tuple[Marks, ...] = ()
+    samples: tuple[RowSample, ...] = ()
     mark_seeds: tuple[tuple[int, ...], ...] = ()
     seeds: frozenset[int] = frozenset()
 
@@ -144,6 +154,10 @@ class EarlierDraws:
         return cls(
             facts=facts,
             marks=tuple(Marks.from_dict(entry) for entry in facts),
+            # Rows that are much alike have none.
+            samples=tuple(
+                RowSample.from_dict(entry["sample"]) for entry in facts if "sample" in entry
+            ),
             mark_seeds=mark_seeds,
             seeds=frozenset(seeds),
         )

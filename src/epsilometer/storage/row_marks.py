@@ -61,6 +61,32 @@ def row_keys(outputs: Outputs) -> Keys:
     return keys
 
 
+def coarse_row_keys(outputs: Outputs, n_bits: int) -> Keys:
+    """Returns a key per output, shape (n,), that survives rounding and the moving of columns.
+
+    Args:
+        outputs: the outputs.
+        n_bits: numbers are rounded to so many bits first.
+    """
+    keys = np.zeros(len(outputs), dtype=np.uint64)
+    for block in outputs.blocks:
+        total = np.zeros(block.size, dtype=np.uint64)
+        for column in _value_columns(block):
+            if isinstance(column, Labels):
+                bits = _label_bits(column)
+            else:
+                bits = _number_bits(_rounded(column.values, n_bits))
+            total += _mixed(bits)
+        keys[slice(None) if block.rows is None else block.rows] = total
+    return keys
+
+
+def _rounded(values: NDArray[Any], n_bits: int) -> NDArray[Any]:
+    """Numbers with so many bits."""
+    fraction, exponent = np.frexp(np.asarray(values, dtype=np.float64))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(fraction, n_bits)), exponent - n_bits))
+
+
 def _block_keys(block: Block) -> Keys:
     """The keys of outputs of one shape: the sum of one hash per column, of its value and place."""
     total = np.zeros(block.size, dtype=np.uint64)

@@ -187,6 +187,34 @@ def test_parts_of_what_was_used(rng):
     assert proved(again) == [[(0, 100), (300, 320)]] * 2
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda side, rng: rng.permutation(side),
+        lambda side, rng: np.sort(side),
+        lambda side, rng: side[::-1],
+        lambda side, rng: side[::2],
+        lambda side, rng: side.astype(np.float32),
+        lambda side, rng: rng.permutation(np.append(side, rng.normal(size=200))),
+    ],
+    ids=["shuffled", "sorted", "backwards", "every second", "float32", "among others"],
+)
+def test_in_another_order_or_rounded(change, rng):
+    left, right = shifted(rng, USED)
+    result = audited(write("npz", left, right))
+    path = write("npz", change(left, rng), change(right, rng), name="changed")
+    with pytest.raises(em.InputError, match="has used, in another order or rounded"):
+        replayed(result, path)
+
+
+def test_with_columns_in_another_order(rng):
+    sides = rng.normal(size=(2, USED, 3))
+    result = audited(write("npz", *sides))
+    path = write("npz", *sides[:, :, [1, 2, 0]], name="moved")
+    with pytest.raises(em.InputError, match="has used, in another order or rounded"):
+        replayed(result, path)
+
+
 def test_only_one_side_was_used(rng):
     left, right = shifted(rng, 400)
     result = audited(write("npz", left, right))
