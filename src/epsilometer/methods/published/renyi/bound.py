@@ -19,6 +19,7 @@ from epsilometer.errors import InputError
 from epsilometer.methods.published.local.kernels import BandwidthChoice, KernelChoice
 from epsilometer.methods.published.renyi.densities import UNDERSMOOTHING, Densities, Smoothing
 from epsilometer.methods.published.renyi.samples import read_densities
+from epsilometer.one_line import one_line
 
 # Draws at the level of the floor, n·τ (densities in units of 1/scale): with fewer, the floor is
 # below what the samples can resolve, and the bound is too high (measured: randomized response,
@@ -75,7 +76,8 @@ def lower_bound(
         left_outputs: shape (n,) or (n, d): whole numbers, truth values or strings are counted;
             floats that do not repeat get a kernel density on an even grid (d ≤ 2). Where one
             column is continuous and some of its values, or other columns, repeat, each repeated
-            value is counted and the rest has a density of its own.
+            value is counted and the rest has a density of its own. So it is with a list of outputs
+            of several kinds: numbers or None, tuples of a name and a number.
         right_outputs: likewise; the sizes may differ.
         order: above 1.
         floor: τ; by default 50/n in units of 1/scale, where the scale is a robust standard
@@ -166,6 +168,12 @@ def lower_bound_of_pairs(
     """
     if not samples:
         raise InputError("samples is empty: give at least one pair of samples")
+    for pair in samples:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(
+                "samples must be a list of pairs (left outputs, right outputs), one for each pair "
+                f"of inputs; it holds {one_line(pair)}"
+            )
     pair_confidence = check_confidence(confidence) ** (1.0 / len(samples))
     bounds = [
         lower_bound(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from epsilometer.arrays import Array
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, MechanismError
 from epsilometer.methods.published.local.samples import count_outcomes
 from epsilometer.methods.published.renyi.densities import (
     GRID_POINTS,
@@ -11,8 +11,8 @@ from epsilometer.methods.published.renyi.densities import (
     Smoothing,
     grid_over,
 )
-from epsilometer.methods.published.renyi.mixtures import find_mixed_view
-from epsilometer.outputs import read_outputs
+from epsilometer.methods.published.renyi.mixtures import MixedView, find_mixed_view
+from epsilometer.outputs import Outputs, read_outputs
 
 # The fewest draws of a side that have a standard deviation.
 _FEWEST_DRAWS = 2
@@ -28,10 +28,14 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
     """Returns relative frequencies of discrete outputs, or kernel estimates of continuous ones.
 
     Args:
-        left_outputs: shape (n,) or (n, d).
-        right_outputs: shape (m,) or (m, d).
+        left_outputs: shape (n,) or (n, d), or a list of outputs of several kinds.
+        right_outputs: shape (m,) or (m, d), or likewise.
         smoothing: kernel and bandwidth.
     """
+    if _has_several_kinds(left_outputs) or _has_several_kinds(right_outputs):
+        left_read = _read_kinds("left_outputs", left_outputs)
+        right_read = _read_kinds("right_outputs", right_outputs)
+        return _densities_of_kinds(left_read, right_read, smoothing)
     left = _read("left_outputs", left_outputs)
     right = _read("right_outputs", right_outputs)
     if left.shape[1:] != right.shape[1:]:
@@ -56,6 +60,39 @@ def read_densities(left_outputs: object, right_outputs: object, smoothing: Smoot
     return grid.densities(grid.count(left_values), grid.count(right_values), smoothing)
 
 
+def _has_several_kinds(outputs: object) -> bool:
+    """Tells whether outputs make no plain array: numbers or nothing, names beside numbers."""
+    if isinstance(outputs, np.ndarray) and outputs.dtype != object:
+        return False
+    try:
+        values = np.asarray(outputs)
+    except ValueError:  # of different lengths
+        return True
+    if values.dtype == object:
+        return values.ndim > 0
+    # NumPy turns numbers beside names into texts.
+    is_text = values.dtype.kind in "US" and values.ndim == 2
+    return is_text and not all(isinstance(each, str | bytes) for each in outputs[0])  # type: ignore[index]
+
+
+def _read_kinds(name: str, outputs: object) -> Outputs:
+    try:
+        read = read_outputs(outputs)
+    except MechanismError as error:
+        raise InputError(f"{name} cannot be read: {error}") from error
+    _check_number(name, len(read))
+    return read
+
+
+def _densities_of_kinds(left: Outputs, right: Outputs, smoothing: Smoothing) -> Densities:
+    """Returns frequencies, beside densities where one column of a shape is continuous."""
+    view = _mixed_view(left, right)
+    if view is None:
+        outcomes = count_outcomes(left, right)
+        return Densities.of_counts(outcomes.left, outcomes.right)
+    return view.densities(view.count(left), view.count(right), smoothing)
+
+
 def _read(name: str, outputs: object) -> Array:
     """Returns outputs as an array of shape (n, d)."""
     values = np.asarray(outputs)
@@ -63,11 +100,7 @@ def _read(name: str, outputs: object) -> Array:
         raise InputError(
             f"{name} must be an array of shape (n,) or (n, d) of numbers, truth values or strings"
         )
-    if len(values) < _FEWEST_DRAWS:
-        raise InputError(
-            f"{name} has {len(values)} outputs; at least {_FEWEST_DRAWS} are needed, and thousands "
-            "to be useful"
-        )
+    _check_number(name, len(values))
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise InputError(
             f"{name} has NaN or infinite outputs, which have no density; the method auto counts "
@@ -79,6 +112,14 @@ def _read(name: str, outputs: object) -> Array:
             "allowed"
         )
     return values.reshape(len(values), -1)
+
+
+def _check_number(name: str, n_outputs: int) -> None:
+    if n_outputs < _FEWEST_DRAWS:
+        raise InputError(
+            f"{name} has {n_outputs} outputs; at least {_FEWEST_DRAWS} are needed, and thousands "
+            "to be useful"
+        )
 
 
 def _kind(left: Array, right: Array) -> str:
@@ -110,16 +151,20 @@ def _mixed_densities(left: Array, right: Array, smoothing: Smoothing) -> Densiti
     """Returns frequencies of point masses beside the densities of what does not repeat."""
     left_outputs = read_outputs(left)
     right_outputs = read_outputs(right)
-    try:
-        view = find_mixed_view(left_outputs, right_outputs)
-    except InputError as error:
-        raise InputError(
-            "some outputs repeat and others do not, in several columns: floored densities take "
-            "mixed distributions with one continuous column; use auto"
-        ) from error
+    view = _mixed_view(left_outputs, right_outputs)
     if view is None:
         raise InputError(
             "some outputs repeat and others do not, but too few for a density: floored densities "
             "cannot treat this mixed distribution; draw more, or use auto"
         )
     return view.densities(view.count(left_outputs), view.count(right_outputs), smoothing)
+
+
+def _mixed_view(left: Outputs, right: Outputs) -> MixedView | None:
+    try:
+        return find_mixed_view(left, right)
+    except InputError as error:
+        raise InputError(
+            "some outputs repeat and others do not, in several columns: floored densities take "
+            "mixed distributions with one continuous column; use auto"
+        ) from error

@@ -125,7 +125,6 @@ def test_senseless_confidences_are_refused(confidence):
         ([1], [2], "left_outputs has 1 outputs"),
         ([0.5, math.nan], [0.1, 0.2], "NaN"),
         (3.0, [0.1, 0.2], "must be an array"),
-        ([None, 2], [1, 2], "must be an array"),
         (np.zeros((4, 2)), np.zeros((4, 3)), "shape"),
         (np.arange(30.0).reshape(10, 3), np.arange(31.0, 61.0).reshape(10, 3), "at most 2"),
         (np.concatenate([np.zeros(50), np.linspace(1, 2, 30)]), np.linspace(0, 1, 19), "mixed"),
@@ -140,3 +139,9 @@ def test_senseless_confidences_are_refused(confidence):
 def test_samples_without_densities_are_refused(left, right, text):
     with pytest.raises(InputError, match=text):
         em.renyi.lower_bound(left, right, 2.0)
+
+
+def test_samples_that_are_no_pairs_are_told():
+    for samples in ([LEFT, RIGHT], [(LEFT, RIGHT, LEFT)]):
+        with pytest.raises(InputError, match="list of pairs"):
+            em.renyi.lower_bound_of_pairs(samples, 2.0)

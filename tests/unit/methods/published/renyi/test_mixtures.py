@@ -113,3 +113,37 @@ def test_a_density_on_one_side_only():
     assert found.lower_bound > 1.0
     back = em.renyi.lower_bound(np.zeros(10_000), left, 2.0)
     assert back.estimate == pytest.approx(-math.log(0.8), abs=1e-3)
+
+
+def test_a_number_or_nothing_from_lists():
+    """Half of the answers are withheld on the left, a quarter on the right: a point mass beside a density."""
+    n = 8000
+    x, y = laplace_quantiles(0.0, n), laplace_quantiles(1.0, n)
+    order = np.random.default_rng(0).permutation(n)
+    left = [None if place % 2 == 0 else float(x[place]) for place in order]
+    right = [None if place % 4 == 0 else float(y[place]) for place in order]
+    found = em.renyi.lower_bound(left, right, 2.0, floor=1e-3)
+    plain = em.zoo.laplace(1.0).truth(em.RenyiDP, order=2.0)
+    exact = math.log(0.5**2 / 0.25 + 0.5**2 / 0.75 * math.exp(plain))
+    assert found.estimate == pytest.approx(exact, abs=0.03)
+    assert found.lower_bound < found.estimate
+
+
+def test_names_beside_numbers_from_lists_of_tuples():
+    x = laplace_quantiles(0.0, 4000)
+    left = [("a" if place % 4 else "b", float(value)) for place, value in enumerate(x)]
+    right = [("a" if place % 2 else "b", float(value)) for place, value in enumerate(x)]
+    found = em.renyi.lower_bound(left, right, 2.0, floor=1e-3)
+    assert found.estimate == pytest.approx(math.log(0.25**2 / 0.5 + 0.75**2 / 0.5), abs=0.03)
+
+
+def test_names_or_nothing_are_counted():
+    left, right = ["yes"] * 600 + [None] * 400, ["yes"] * 300 + [None] * 700
+    found = em.renyi.lower_bound(left, right, 2.0, floor=1e-4)
+    assert found.estimate == pytest.approx(math.log(0.6**2 / 0.3 + 0.4**2 / 0.7), abs=1e-3)
+
+
+@pytest.mark.parametrize("outputs", [[object(), object(), None], [[None, 1.0], [2.0, lambda: 0]]])
+def test_outputs_that_cannot_be_read_are_told(outputs):
+    with pytest.raises(em.InputError, match="left_outputs"):
+        em.renyi.lower_bound(outputs, [1.0, 2.0, 3.0], 2.0)
