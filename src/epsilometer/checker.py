@@ -104,9 +104,19 @@ class Check:
     confidence: float | None = None
     steps: tuple[str, ...] = ()
 
+    @property
+    def answer(self) -> str:
+        """What `holds` means, in words."""
+        if self.holds is None:
+            return "cannot be checked"
+        return "holds" if self.holds else "does not hold"
+
+    def __repr__(self) -> str:
+        reason = " ".join(self.reason.split())
+        return f"<Check {self.answer}: {reason[:200]}>"
+
     def __str__(self) -> str:
-        words = {True: "holds", False: "does not hold", None: "cannot be checked"}
-        lines = [f"{words[self.holds]}: {self.reason}"]
+        lines = [f"{self.answer}: {self.reason}"]
         lines += [f"  checked: {step}" for step in self.steps]
         return "\n".join(lines)
 

@@ -2,6 +2,8 @@
 
 import re
 import reprlib
+from dataclasses import fields, is_dataclass
+from typing import Any
 
 # Characters of a value in the repr of one of our objects.
 MAX_REPR_CHARACTERS = 80
@@ -13,6 +15,8 @@ _MAX_NESTED_CHARACTERS = 200
 # Columns of a data frame that are named.
 _MAX_COLUMNS = 8
 _LINE_BREAK = re.compile(r"\s*\n\s*")
+# Where an object without a repr of its own lies in memory, as in "<object object at 0x7f…>".
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class _ShortRepr(reprlib.Repr):
@@ -35,6 +39,10 @@ class _ShortRepr(reprlib.Repr):
         summary = frame_summary(x) or _array_summary(x)
         return f"<{summary}>" if summary else super().repr1(x, level)
 
+    def repr_instance(self, x: object, level: int) -> str:
+        """Returns the repr of a value that is no container, without places in memory."""
+        return _ADDRESS.sub("", super().repr_instance(x, level))
+
 
 _SHORT_REPR = _ShortRepr()
 
@@ -45,6 +53,37 @@ def one_line(value: object, most: int = MAX_REPR_CHARACTERS) -> str:
     Data frames and large arrays are shown by their shape.
     """
     return cut(uncut_line(value), most)
+
+
+def fields_on_one_line(instance: Any) -> str:
+    """Returns a dataclass as its own `__repr__` would, with each value on one short line.
+
+    For classes whose values may be anything: `__repr__ = fields_on_one_line`.
+    """
+    shown = [
+        f"{field.name}={one_line(getattr(instance, field.name))}"
+        for field in fields(instance)
+        if field.repr
+    ]
+    return f"{type(instance).__qualname__}({', '.join(shown)})"
+
+
+def complete_repr(value: Any) -> str:
+    """Returns a dataclass with all its values, which its repr may cut: for records of what was run.
+
+    The same for the values of a dict; anything else is represented by its own repr.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = [
+            f"{part.name}={complete_repr(getattr(value, part.name))}"
+            for part in fields(value)
+            if part.repr
+        ]
+        return f"{type(value).__qualname__}({', '.join(parts)})"
+    if type(value) is dict:
+        entries = [f"{name!r}: {complete_repr(entry)}" for name, entry in value.items()]
+        return "{" + ", ".join(entries) + "}"
+    return repr(value)
 
 
 def uncut_line(value: object) -> str:

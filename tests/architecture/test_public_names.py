@@ -87,6 +87,25 @@ def test_a_misspelt_name_is_told_what_was_meant(name, meant):
         getattr(em, name)
 
 
+NAMESPACES = sorted(name for kind in ("modules", "papers") for name in TOP[kind])
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_a_namespace_shows_its_public_names_and_nothing_else(name):
+    namespace = getattr(em, name)
+    assert set(dir(namespace)) == set(namespace.__all__)
+    assert [known for known in namespace.__all__ if not hasattr(namespace, known)] == []
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_a_name_misspelt_in_a_namespace_is_told_what_was_meant(name):
+    namespace = getattr(em, name)
+    longest = max(namespace.__all__, key=len)
+    misspelt = longest[:-2] + longest[-1]
+    with pytest.raises(AttributeError, match=f"{misspelt}.*did you mean '{longest}'"):
+        getattr(namespace, misspelt)
+
+
 def test_every_exported_name_exists_once():
     assert len(em.__all__) == len(set(em.__all__))
     assert [name for name in em.__all__ if not hasattr(em, name)] == []

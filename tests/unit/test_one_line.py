@@ -1,4 +1,4 @@
-"""Reprs: one short line for every public object, whatever it holds; nothing is computed for them."""
+"""Reprs are one short line, whatever an object holds; copies are equal. Nothing is computed."""
 
 import copy
 import dataclasses
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import epsilometer as em
 from epsilometer.one_line import one_line
+from epsilometer.testing import RateTest
 
 LONG = 400  # characters; a line that a terminal wraps a few times
 FRAME = pd.DataFrame({"age": range(5000), "city": ["Basel"] * 5000})
@@ -27,6 +28,37 @@ def noisy_count(rows, rng):
 
 def noisy_counts(rows, n, rng):
     return sum(rows) + rng.laplace(size=n)
+
+
+@em.from_batch
+def noisy_vector(point, n, rng):
+    return np.array(point) + rng.laplace(size=(n, 2))
+
+
+def neighbours(number):
+    return [number - 1, number + 1]
+
+
+def doubled(array):
+    return 2 * array
+
+
+class WithAnything(em.methods.Method):
+    """A stranger's method, which holds what it likes."""
+
+    name = "anything"
+    summary = "certifies nothing"
+    guarantee = "exact"
+
+    def __init__(self):
+        self.weights = np.zeros(500)
+        self.kernel = np.cosh
+        self.scorer = neighbours
+
+
+VECTORS = em.Pair([0.0, 0.0], [1.0, 1.0])
+REGION = ((-3, -3), (4, 4))
+LIPSCHITZ = {"precision": 0.9, "confidence": 0.9, "lipschitz": 0.5, "domain": (0, 1)}
 
 
 @cache
@@ -53,6 +85,32 @@ RESULTS = {
     "loss": lambda: em.local.loss_function(sample(1), sample(0), region=(-2, 3), floor=1e-3),
     "interval": lambda: em.local.interval(sample(1), sample(0), t=0.0),
     "bound": lambda: em.renyi.lower_bound(sample(1), sample(0), order=2.0),
+    "maximum loss": lambda: em.local.mpl(
+        noisy_vector, [VECTORS], n=200, N=200, region=REGION, floor=1e-3, seed=0
+    ),
+    "data-specific loss": lambda: em.local.dpl(
+        noisy_vector, VECTORS, n=200, region=REGION, floor=1e-3, seed=0
+    ),
+    "levels": lambda: em.local.level_map(
+        em.zoo.laplace(), range(20), neighbours, n=200, N=200, region=(-9, 29), floor=1e-3, seed=0
+    ),
+    "trials": lambda: em.auditorium.audit(
+        em.zoo.laplace(),
+        [em.Pair(0.0, 1.0)] * 50,
+        em.auditorium.estimators.Histogram(1.0),
+        trials=50,
+        samples=20,
+        threshold=1.0,
+        seed=0,
+    ),
+    "overall estimate": lambda: em.ldp.overall(
+        em.zoo.truncated_laplace(0.5), **LIPSCHITZ, input_domain=(0, 1), input_lipschitz=0.5, seed=0
+    ),
+    "check": lambda: em.verify(RESULTS["result"]()),
+    "movement": lambda: em.models.movement(doubled, np.ones(1000), np.zeros(1000), 5.0),
+    "coins": lambda: em.models.coin_flips(range(3000), seed=0),
+    "joined scores": lambda: em.models.coin_flips(range(500)).join(dict.fromkeys(range(500), 0.5)),
+    "stream": lambda: em.ScoreStream(em.ApproxDP(1.0, 1e-5)),
 }
 OTHERS = {
     "pair": ROWS,
@@ -85,6 +143,24 @@ OTHERS = {
     "queries": em.domains.Queries(3),
     "table": em.domains.Table({"age": em.domains.Integer(0, 99)}),
     "records": RECORDS,
+    "wide table": em.domains.Table({f"c{i}": em.domains.Integer(0, 99) for i in range(200)}),
+    "records of a wide table": em.domains.Optional(
+        em.domains.Category([f"city {number}" for number in range(1000)])
+    ),
+    "category of arrays": em.domains.Category([np.zeros(300), np.ones(300)]),
+    "matrix": em.domains.Matrix(3, 2, labels=em.domains.Category(range(1000))),
+    "sphere": em.domains.Sphere(3),
+    "candidate": em.finders.PairCandidate(em.Pair([0] * 5000, [1])),
+    "pair of functions": em.Pair(neighbours, lambda: None),
+    "pair of objects": em.Pair(object(), object()),
+    "long name": em.from_callable(noisy_count, name="a\nb" * 300),
+    "method with anything": WithAnything(),
+    "foreign method": em.methods.as_method(WithAnything()),
+    "options with functions": em.auditorium.mmd.Options(kernel=lambda u: u),
+    "options with arrays": em.local.Options(region=(np.zeros(500), np.ones(500))),
+    "recorder": em.models.Recorder(),
+    "training": em.zoo.training.dp_sgd(),
+    "rate test": RateTest(0.05, 0.2),
     "strategy": em.domains.from_strategy(st.lists(st.floats(0, 1))),
     "pure": em.PureDP(1.0),
     "approx": em.ApproxDP(1.0, 1e-5),
@@ -121,6 +197,22 @@ def test_results_have_one_line(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_objects_have_one_line(name):
     check(OTHERS[name])
+
+
+@pytest.mark.parametrize("name", sorted(set(RESULTS) - {"coins", "joined scores", "stream"}))
+def test_a_copy_of_a_result_equals_it(name):
+    result = RESULTS[name]()
+    copied = copy.deepcopy(result)
+    assert copied == result
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert result != 1
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name.startswith("pair of")])
+def test_a_pair_equals_itself_whatever_it_holds(name):
+    pair = OTHERS[name]
+    assert pair == em.Pair(pair.left, pair.right)
+    assert pair != em.Pair(pair.left, "something else")
 
 
 @pytest.mark.parametrize("name", em.zoo.names())

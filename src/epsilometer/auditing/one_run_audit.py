@@ -44,6 +44,7 @@ from epsilometer.claims import (
 from epsilometer.claims.base import check_choice, check_confidence
 from epsilometer.engine.seeds import check_seed
 from epsilometer.errors import InputError
+from epsilometer.inputs.copying import equal_fields
 from epsilometer.result import Verdict
 from epsilometer.storage.writing import write_atomically
 
@@ -127,6 +128,8 @@ class OneRunAudit:
     confidence: float
     seed: int
     guarantee = "exact"
+
+    __eq__ = equal_fields
 
     @property
     def failure_probability(self) -> float:

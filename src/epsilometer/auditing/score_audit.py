@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from epsilometer.claims import ApproxDP, Claim, GaussianDP, as_claim
 from epsilometer.claims.base import check_confidence
 from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerWarning, InputError
+from epsilometer.inputs.copying import equal_fields
 from epsilometer.result import Verdict
 from epsilometer.storage.writing import write_atomically
 
@@ -66,7 +67,9 @@ class ScoreAudit:
     auroc_interval: tuple[float, float]
     in_scores: Floats
     out_scores: Floats
-    _test: RankTest
+    _test: RankTest = field(compare=False)
+
+    __eq__ = equal_fields
 
     @property
     def confidence(self) -> float:

@@ -26,6 +26,7 @@ from epsilometer.engine.health import check_suppressed
 from epsilometer.errors import InputError
 from epsilometer.mechanisms import Mechanism
 from epsilometer.methods import Method, as_method, as_options, find_method
+from epsilometer.one_line import complete_repr
 from epsilometer.outputs import Outputs
 
 _REPRESENTATIONS = ("value", "bits", "all")
@@ -224,7 +225,7 @@ def _open_method(config: AuditConfig) -> Method:
 def _options_text(config: AuditConfig) -> str | None:
     """The options of the method for the record; a method that is an object is its own options."""
     if config.options is not None:
-        return repr(as_options(config.method, config.options))
+        return complete_repr(as_options(config.method, config.options))
     if isinstance(config.method, str) or config.representation != "value":
         return None
     return repr(config.method)

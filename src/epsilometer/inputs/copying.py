@@ -101,6 +101,31 @@ def same_content(left: Any, right: Any) -> bool:
     return False
 
 
+def are_equal(left: Any, right: Any) -> bool:
+    """Returns whether two values are equal by `==`; where `==` has no single answer, by content.
+
+    Arrays and data frames compare item by item, and so does what holds them.
+    """
+    if left is right:
+        return True
+    with suppress(Exception):  # a foreign `==` may raise anything
+        return bool(left == right)
+    if isinstance(left, list | tuple) and type(left) is type(right):
+        return len(left) == len(right) and all(map(are_equal, left, right))
+    return same_content(left, right)
+
+
+def equal_fields(left: Any, right: object) -> bool:
+    """Returns whether two dataclasses are of one class and equal in every field that is compared.
+
+    For classes that hold arrays or datasets: `__eq__ = equal_fields`.
+    """
+    compared = [field.name for field in dataclasses.fields(left) if field.compare]
+    if type(left) is not type(right):
+        return False
+    return all(are_equal(getattr(left, name), getattr(right, name)) for name in compared)
+
+
 def check_reusable(value: Any, name: str) -> None:
     """Refuses what can be read only once: an iterator, a generator, an open file.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, cast, runtime_checkable
 import numpy as np
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.copying import check_reusable, same_content
+from epsilometer.inputs.copying import check_reusable, equal_fields, same_content
 from epsilometer.inputs.differences import brief, difference
 from epsilometer.inputs.storing import StoredDigest, restore_input, store_input
 from epsilometer.one_line import one_line
@@ -74,6 +74,8 @@ class Pair:
     def __repr__(self) -> str:
         sides = f"left={one_line(self.left)}, right={one_line(self.right)}"
         return f"Pair({sides}, equal={self.equal})"
+
+    __eq__ = equal_fields
 
     def side(self, index: int) -> Any:
         """Returns the left dataset for 0, the right one for 1."""

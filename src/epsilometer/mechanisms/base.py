@@ -13,6 +13,7 @@ from epsilometer.claims import Claim
 from epsilometer.errors import short_repr
 from epsilometer.inputs import Pair, Pairs
 from epsilometer.mechanisms.return_values import check_returned
+from epsilometer.one_line import one_line
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
 
@@ -79,7 +80,7 @@ class Mechanism(ABC):
     )
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}>"
+        return f"<{type(self).__name__} {one_line(self.name)}>"
 
     @abstractmethod
     def sample(self, dataset: Any, n: int, rng: np.random.Generator) -> Outputs:

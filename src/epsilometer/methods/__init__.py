@@ -7,6 +7,8 @@ Example:
     'exact'
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.methods.base import Method, Proposal, Task
 from epsilometer.methods.registry import (
     as_method,
@@ -15,6 +17,7 @@ from epsilometer.methods.registry import (
     names,
     restore_proposal,
 )
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "Method",
@@ -26,3 +29,6 @@ __all__ = [
     "names",
     "restore_proposal",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

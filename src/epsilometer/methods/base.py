@@ -13,6 +13,7 @@ from epsilometer.bounds import Counts
 from epsilometer.claims import Claim
 from epsilometer.engine.streams import Purpose, Stream
 from epsilometer.inputs import Pair
+from epsilometer.one_line import one_line
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.identifiers import ColumnPlace
 from epsilometer.outputs.preparing import Prepared
@@ -206,7 +207,9 @@ class Method:
     def __repr__(self) -> str:
         # What it was made with: a method that is an object is its own options.
         attributes = {**getattr(self, "__dict__", {})}
-        settings = [f"{name}={value!r}" for name, value in attributes.items() if name[0] != "_"]
+        settings = [
+            f"{name}={one_line(value)}" for name, value in attributes.items() if name[0] != "_"
+        ]
         return f"{type(self).__name__}({', '.join(settings)})"
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> Proposal:

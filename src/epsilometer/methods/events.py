@@ -103,7 +103,7 @@ class EventsMethod(Method):
 
     def __init__(self, options: Options | None = None) -> None:
         if options is not None and not isinstance(options, Options):
-            raise InputError(f"options={options!r:.100} must be epsilometer.events.Options")
+            raise InputError(f"options={options!r:.100} must be epsilometer.methods.events.Options")
         self.options = options or Options()
 
     def propose(self, left: Outputs, right: Outputs, task: Task) -> EventProposal:

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,15 @@ from epsilometer.methods.comparison import nothing
 from epsilometer.methods.forecast import selection_penalty
 from epsilometer.methods.nested import nested_events
 from epsilometer.methods.scores import learn_scores
+from epsilometer.namespaces import namespace
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.preparing import prepare
 from epsilometer.result import Finding, Witness
+
+__all__ = ["Options", "SequentialMethod", "SequentialProposal", "Stake"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)
 
 # --- Which events to bet on ---
 

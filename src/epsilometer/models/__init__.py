@@ -11,10 +11,13 @@ it releases is audited by `epsilometer.from_scores`, `epsilometer.from_one_run` 
 [1.2]
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.models.canaries import gradient_canaries
 from epsilometer.models.coins import Coins, JoinedScores, coin_flips
 from epsilometer.models.likelihoods import subsampled_score
 from epsilometer.models.recording import Recorder, from_opacus
+from epsilometer.namespaces import namespace
 from epsilometer.stability import Movement, movement
 
 __all__ = [
@@ -28,3 +31,6 @@ __all__ = [
     "movement",
     "subsampled_score",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

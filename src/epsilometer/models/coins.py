@@ -29,6 +29,9 @@ class JoinedScores(NamedTuple):
     scores: Floats
     included: Booleans
 
+    def __repr__(self) -> str:
+        return f"<JoinedScores: {len(self.scores)} scores, {int(self.included.sum())} of them in>"
+
 
 @dataclass(frozen=True, eq=False)
 class Coins:

@@ -11,7 +11,7 @@ from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_positive
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
-from epsilometer.inputs.copying import copier
+from epsilometer.inputs.copying import copier, equal_fields
 from epsilometer.mechanisms.base import failure_text, parameters_of
 from epsilometer.stability.vectors import NumberVector, as_vector
 
@@ -43,6 +43,8 @@ class Movement:
     pair: Pair
     values: tuple[Floats, Floats] = field(repr=False)
     seed: int
+
+    __eq__ = equal_fields
 
     @property
     def is_refuted(self) -> bool:

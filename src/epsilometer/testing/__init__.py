@@ -4,8 +4,9 @@ The conformance suites need no import of pytest: subclass one in a test module a
 that its docstring names.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from epsilometer.namespaces import namespace
 from epsilometer.testing.fakes import (
     HOSTILE_NUMBERS,
     Coin,
@@ -51,13 +52,8 @@ __all__ = [
     "serially_correlated",
 ]
 
+# What imports pytest, which the rest does not need.
+_OF_THE_PLUGIN = dict.fromkeys(("Auditor", "audited"), "_epsilometer_pytest")
 
-# Hidden from type checkers, for which any misspelt name would otherwise exist.
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name not in ("Auditor", "audited"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        import _epsilometer_pytest  # imports pytest, which the rest does not need
-
-        return getattr(_epsilometer_pytest, name)
+    __getattr__, __dir__ = namespace(__name__, __all__, homes=_OF_THE_PLUGIN)

@@ -65,6 +65,10 @@ class RateTest:
         self.runs = 0
         self.events = 0
 
+    def __repr__(self) -> str:
+        promise = f"rate={self.rate}, broken={self.broken}"
+        return f"<RateTest {promise}: {self.events} events in {self.runs} runs>"
+
     def add(self, event: bool) -> None:
         """Counts one run."""
         self.add_many(int(event), 1)

@@ -11,9 +11,10 @@
 import difflib
 import inspect
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from epsilometer.errors import InputError
+from epsilometer.namespaces import namespace
 from epsilometer.zoo import training
 from epsilometer.zoo.additive import (
     clamped_laplace,
@@ -131,6 +132,9 @@ __all__ = [
     "truncated_gaussian",
     "truncated_laplace",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)
 
 # Names in `__all__` that are no mechanisms.
 _NOT_MECHANISMS = ("ZooEntry", "find", "names", "training")

@@ -6,6 +6,8 @@ Example:
     True
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.inputs.coordinates import RELATIONS, Coordinate, Neighbours, check_relation
 from epsilometer.inputs.domains.numbers import (
     Boolean,
@@ -19,6 +21,7 @@ from epsilometer.inputs.domains.numbers import (
 )
 from epsilometer.inputs.domains.records import Optional
 from epsilometer.inputs.domains.tables import Matrix, Queries, Records, Table, Vector, from_strategy
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "RELATIONS",
@@ -41,3 +44,6 @@ __all__ = [
     "check_relation",
     "from_strategy",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

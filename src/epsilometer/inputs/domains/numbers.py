@@ -12,6 +12,7 @@ import epsilometer.inputs.coordinates as cube
 from epsilometer.claims.base import check_positive, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Coordinate, Neighbours, Point, Special, Value
+from epsilometer.inputs.copying import are_equal, equal_fields
 from epsilometer.inputs.pairs import Pair
 from epsilometer.one_line import one_line
 
@@ -210,11 +211,13 @@ class Category(Value):
         if isinstance(self.values, str) or not isinstance(self.values, Sequence) or not self.values:
             raise InputError(f"values={self.values!r:.100} must be a list of at least one value")
         for number, value in enumerate(self.values):
-            if any(value == earlier for earlier in self.values[:number]):
+            if any(are_equal(value, earlier) for earlier in self.values[:number]):
                 raise InputError(f"values={self.values!r:.100} names a value twice")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(values={one_line(self.values)})"
+
+    __eq__ = equal_fields
 
     @property
     def is_fixed(self) -> bool:
@@ -233,7 +236,7 @@ class Category(Value):
     def other(self, point: Point, record: Any) -> Any:
         """Returns another value; if need be, the next one."""
         number = cube.level_of(point[0], len(self.values))
-        if self.values[number] == record:
+        if are_equal(self.values[number], record):
             number = (number + 1) % len(self.values)
         return self.values[number]
 
@@ -253,7 +256,9 @@ class Category(Value):
 
     def contains(self, record: Any) -> bool:
         """Returns whether it is one of the values, of the same type."""
-        return any(type(value) is type(record) and value == record for value in self.values)
+        return any(
+            type(value) is type(record) and are_equal(value, record) for value in self.values
+        )
 
     def neighbours(self, relation: str) -> Neighbours:
         """Returns all pairs of two values."""

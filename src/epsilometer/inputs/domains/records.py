@@ -13,6 +13,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Coordinate, Point, Record, Special, Value
 from epsilometer.inputs.domains.numbers import Category
 from epsilometer.inputs.pairs import Pair
+from epsilometer.one_line import fields_on_one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,8 @@ class Optional(Value):
     """
 
     domain: Any
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         cube.check_value(self.domain, "domain")

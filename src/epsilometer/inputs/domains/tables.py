@@ -20,6 +20,7 @@ from epsilometer.inputs.domains.records import (
     changed,
 )
 from epsilometer.inputs.pairs import Pair
+from epsilometer.one_line import fields_on_one_line
 
 # The fewest and the most records that a dataset has by default: enough for every edge case, few
 # enough to read.
@@ -154,6 +155,8 @@ class Records(RecordDomain):
     dtype: Any = None
     sensitivity: float = 1.0
 
+    __repr__ = fields_on_one_line
+
     def __post_init__(self) -> None:
         cube.check_value(self.value, "value")
         check_positive("sensitivity", self.sensitivity)
@@ -280,6 +283,8 @@ class Table(RecordDomain):
     user: str | None = None
     dtype: Any = None
 
+    __repr__ = fields_on_one_line
+
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InputError(
@@ -347,6 +352,8 @@ class Matrix(RecordDomain):
     labels: Any = None
     dtype: Any = None
     relations: ClassVar[tuple[str, ...]] = ("replace", "add-remove", "substitute-column")
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_whole("columns", self.columns, 1)

@@ -9,12 +9,15 @@ Example:
     <Verdict.REFUTED: 'refuted'>
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.inputs.finders.base import DomainFinder
 from epsilometer.inputs.finders.bayesian import Bayesian
 from epsilometer.inputs.finders.plain import Grid, Patterns, Random
 from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 from epsilometer.inputs.finders.search import Search
 from epsilometer.inputs.pairs import Finder
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "Bayesian",
@@ -27,3 +30,6 @@ __all__ = [
     "RoundFinder",
     "Search",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

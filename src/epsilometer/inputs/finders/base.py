@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -13,7 +12,7 @@ from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
 from epsilometer.inputs.pairs import Pair
-from epsilometer.one_line import cut
+from epsilometer.one_line import complete_repr, cut
 
 # Characters of one setting in the repr of a finder.
 _MAX_SETTING = 80
@@ -198,21 +197,6 @@ def check_domain(domain: Any) -> Any:
             "Vector(4, low=0, high=1)"
         )
     return domain
-
-
-def complete_repr(domain: Any) -> str:
-    """Returns a domain with all its values, which its repr may cut: for the record of a search."""
-    if is_dataclass(domain) and not isinstance(domain, type):
-        parts = [
-            f"{part.name}={complete_repr(getattr(domain, part.name))}"
-            for part in fields(domain)
-            if part.repr
-        ]
-        return f"{type(domain).__qualname__}({', '.join(parts)})"
-    if type(domain) is dict:
-        entries = [f"{name!r}: {complete_repr(value)}" for name, value in domain.items()]
-        return "{" + ", ".join(entries) + "}"
-    return repr(domain)
 
 
 def check_score(score: object) -> float | None:

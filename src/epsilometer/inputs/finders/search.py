@@ -30,9 +30,10 @@ from epsilometer.inputs.domains.numbers import (
 from epsilometer.inputs.domains.records import Optional, Row
 from epsilometer.inputs.domains.tables import Datasets, Examples, RecordDomain
 from epsilometer.inputs.finders.attempts import BEYOND, EDGES, TYPICAL, Attempt, Builder
-from epsilometer.inputs.finders.base import check_domain, complete_repr
+from epsilometer.inputs.finders.base import check_domain
 from epsilometer.inputs.finders.rounds import PairCandidate, RoundFinder
 from epsilometer.inputs.pairs import Pair
+from epsilometer.one_line import complete_repr
 from epsilometer.storage.digests import Undigestible
 
 # Pairs per round. The next round is chosen when all of them have scores, so that any number of

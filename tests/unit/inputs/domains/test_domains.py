@@ -217,3 +217,30 @@ def test_a_sphere_is_read_from_text():
 
     assert read_domain("sphere:16") == domains.Sphere(16)
     assert read_domain("records:sphere:4:2.5") == domains.Records(domains.Sphere(4, 2.5))
+
+
+class TestCategoryOfArrays:
+    def test_arrays_and_what_holds_them_can_be_its_values(self):
+        low = np.zeros(3)
+        high = np.ones(3)
+        domain = em.domains.Category([low, high])
+        pair = domain.neighbours("replace").pair((0.0, 0.9))
+        assert pair.left.tolist() != pair.right.tolist()
+        assert domain.contains(np.ones(3))
+        assert not domain.contains(np.full(3, 2.0))
+        rows = em.domains.Category([{"a": low}, {"a": high}])
+        assert rows.contains({"a": np.zeros(3)})
+
+    def test_an_array_that_is_named_twice_is_refused(self):
+        with pytest.raises(em.InputError, match="names a value twice"):
+            em.domains.Category([np.zeros(3), np.zeros(3)])
+
+    def test_a_search_finds_the_leak_between_two_arrays(self):
+        arrays = em.domains.Category([np.zeros(3), np.ones(3)])
+        result = em.audit(noisy_sums, arrays, em.PureDP(0.5), samples=2000, seed=0)
+        assert result.is_refuted
+
+
+@em.from_batch
+def noisy_sums(array, n, rng):
+    return array.sum() + rng.laplace(size=n)

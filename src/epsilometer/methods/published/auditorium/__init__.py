@@ -16,8 +16,9 @@ Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Sca
     Auditing Differential Privacy".
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from epsilometer.namespaces import namespace
 
 # At run time each module is imported when it is first used.
 if TYPE_CHECKING:
@@ -45,16 +46,11 @@ __all__ = [
     "renyi_variational",
 ]
 
-# The names that belong to a module of another name.
-_OF_ALGORITHM = ("AlgorithmTrial", "TrialsResult", "audit")
+# Where each name lives; the others are modules.
+_HOMES = dict.fromkeys(("AlgorithmTrial", "TrialsResult", "audit"), f"{__name__}.algorithm") | {
+    name: f"{__name__}.{name}"
+    for name in ("estimators", "hockey_stick", "mmd", "poisson_histogram", "renyi_variational")
+}
 
-
-# Hidden from type checkers, for which any misspelt name would otherwise exist.
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name in _OF_ALGORITHM:
-            return getattr(import_module(f"{__name__}.algorithm"), name)
-        if name in __all__:
-            return import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__, __dir__ = namespace(__name__, __all__, homes=_HOMES)

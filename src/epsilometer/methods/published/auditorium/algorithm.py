@@ -20,6 +20,7 @@ from epsilometer.inputs.pairs import proposed_pair
 from epsilometer.mechanisms import Mechanism, as_mechanism
 from epsilometer.methods.published.adapters import takes_arguments
 from epsilometer.methods.published.auditorium.estimators import Draw, Estimator
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.columns import concatenate
 
@@ -44,6 +45,8 @@ class AlgorithmTrial:
     pair: Pair
     forward: float
     backward: float
+
+    __repr__ = fields_on_one_line
 
     @property
     def estimate(self) -> float:
@@ -72,6 +75,8 @@ class TrialsResult:
     failure: float
     estimator_guarantee: str
     seed: int
+
+    __repr__ = fields_on_one_line
 
     @property
     def pair(self) -> Pair | None:

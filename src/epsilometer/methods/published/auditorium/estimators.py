@@ -33,6 +33,7 @@ from epsilometer.methods.published.auditorium import (
 )
 from epsilometer.methods.published.auditorium.proportions import ProportionBound, find_proportion
 from epsilometer.methods.published.auditorium.renyi_variational import published_divergence
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.scores import KernelOfPoints
 
@@ -86,6 +87,8 @@ class HockeyStick:
     epsilon: float
     proportion: str | ProportionBound = "hoeffding"
     classifier: str = "auto"
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_at_least("epsilon", self.epsilon, 0.0)
@@ -249,6 +252,8 @@ class Mmd:
     epsilon: float
     kernel: KernelOfPoints = "gaussian"
     bandwidth: kernel_space.BandwidthOfPoints = None
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_at_least("epsilon", self.epsilon, 0.0)

@@ -30,6 +30,7 @@ from epsilometer.methods.partitions import (
 )
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES
 from epsilometer.methods.scores.cells import blocks_of_both, learn_line
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Block, Labels, Line, Numbers, Outputs
 from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.columns import Column
@@ -96,6 +97,8 @@ class Options:
     certificate: str = "exact"
     units: tuple[int, ...] = (32, 32)
     steps: int = 400
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_choice("family", self.family, FAMILIES)

@@ -33,6 +33,7 @@ from epsilometer.methods.partitions import learn_scored
 from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.auditorium.proportions import ProportionBound, find_proportion
 from epsilometer.methods.scores.trees import fit_trees
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, Witness
 
@@ -78,6 +79,8 @@ class Options:
     epsilon: float | None = None
     certificate: str = "exact"
     proportion: str | ProportionBound = "hoeffding"
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_choice("classifier", self.classifier, CLASSIFIERS)

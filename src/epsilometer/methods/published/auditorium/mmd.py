@@ -30,6 +30,7 @@ from epsilometer.methods.published.adapters import options_or_default
 from epsilometer.methods.published.auditorium import kernel_space
 from epsilometer.methods.published.auditorium.hockey_stick import CERTIFICATES, check_claim
 from epsilometer.methods.published.auditorium.kernel_space import LandmarkMoments, ShapeKernel
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.scores import KernelOfPoints, kernel_of_points
 from epsilometer.result import Finding, Witness
@@ -86,6 +87,8 @@ class Options:
     certificate: str = "exact"
     kernel: KernelOfPoints = "gaussian"
     bandwidth: kernel_space.BandwidthOfPoints = None
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         kernel_space.check_kernel(self.kernel, self.bandwidth)

@@ -9,6 +9,8 @@ Example:
     0.5
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.estimating import (
     LipschitzHint,
@@ -20,6 +22,7 @@ from epsilometer.methods.published.ldp.estimating import (
 from epsilometer.methods.published.ldp.method import HistogramMethod, Options
 from epsilometer.methods.published.ldp.planning import plan
 from epsilometer.methods.published.ldp.plans import HistogramPlan, plan_overall, plan_pair
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "HistogramMethod",
@@ -35,3 +38,6 @@ __all__ = [
     "plan_overall",
     "plan_pair",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

@@ -10,7 +10,7 @@ Reference: Gorla, Jalouzot, Granese, Palamidessi, Piantanida (2023), "On the (im
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from epsilometer.methods.published.ldp.plans import (
     plan_overall,
     plan_pair,
 )
+from epsilometer.one_line import fields_on_one_line
 
 # How the ends of an interval are found: by a plan made beforehand, or from the counts.
 INTERVALS = ("planned", "exact")
@@ -73,7 +74,7 @@ class LocalEstimate:
     precision: float
     confidence: float
     guarantee: str
-    assumption: str
+    assumption: str = field(repr=False)  # it ends the guarantee, too
     order: float | None
     pair: Pair
     cells: int
@@ -82,6 +83,8 @@ class LocalEstimate:
     planned_samples: int
     seed: int
     failed_pairs: int = 0
+
+    __repr__ = fields_on_one_line
 
     @property
     def lower(self) -> float:

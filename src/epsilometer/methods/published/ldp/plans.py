@@ -14,6 +14,7 @@ from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 from epsilometer.methods.published.ldp import formulas
 from epsilometer.methods.published.ldp.formulas import Smoothness
+from epsilometer.one_line import fields_on_one_line
 
 # More draws than this are refused unless the user raises the limit: a quarter of an hour with the
 # fastest mechanisms.
@@ -59,6 +60,8 @@ class HistogramPlan:
     assumption: str
     seconds: float | None = None
     fresh_pairs: bool = False
+
+    __repr__ = fields_on_one_line
 
     @property
     def width(self) -> float:

@@ -14,6 +14,8 @@ Example:
     True
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.methods.published.local.densities import tdde, tkde
 from epsilometer.methods.published.local.levels import DatasetLevel, LevelMap, level_map
 from epsilometer.methods.published.local.loss import LossFunction, MixedLoss, loss_function
@@ -27,6 +29,7 @@ from epsilometer.methods.published.local.mpl import (
 )
 from epsilometer.methods.published.local.options import Options
 from epsilometer.methods.published.local.pointwise import PointwiseLoss, interval
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "DataSpecificLoss",
@@ -47,3 +50,6 @@ __all__ = [
     "tdde",
     "tkde",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

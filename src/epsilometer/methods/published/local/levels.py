@@ -14,6 +14,7 @@ from epsilometer.claims.base import check_confidence
 from epsilometer.engine import check_seed
 from epsilometer.errors import InputError
 from epsilometer.methods.published.local.mpl import data_centric
+from epsilometer.one_line import fields_on_one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,6 +38,8 @@ class DatasetLevel:
     neighbour: Any
     location: Any
 
+    __repr__ = fields_on_one_line
+
 
 @dataclass(frozen=True, slots=True)
 class LevelMap:
@@ -53,6 +56,8 @@ class LevelMap:
     confidence: float
     seed: int
     guarantee: str = "asymptotic"
+
+    __repr__ = fields_on_one_line
 
     @property
     def least_protected(self) -> DatasetLevel:

@@ -12,6 +12,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.errors import InputError
+from epsilometer.inputs.copying import equal_fields
 from epsilometer.methods.published.local import densities
 from epsilometer.methods.published.local.kernels import SpaceKernel
 from epsilometer.methods.published.local.mixtures import Slice, find_mixture
@@ -77,6 +78,8 @@ class LossFunction:
     limits: Box | None
     draws: tuple[Floats, Floats] | Outcomes | None
     shares: tuple[float, float] = (1.0, 1.0)
+
+    __eq__ = equal_fields
 
     def __repr__(self) -> str:
         largest = f"{self.estimate:.4g} at {one_line(self.location)}"

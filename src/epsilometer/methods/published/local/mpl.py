@@ -24,6 +24,7 @@ from epsilometer.methods.published.local.loss import LossFunction, estimate_loss
 from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
 from epsilometer.methods.published.local.options import Options, check_size
 from epsilometer.methods.published.local.pointwise import proof_bandwidth
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Outputs
 from epsilometer.result import Finding
 
@@ -45,6 +46,8 @@ class DataSpecificLoss:
     pair: Pair
     loss: LossFunction
     seed: int
+
+    __repr__ = fields_on_one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ class MaximumLoss:
     N: int
     seed: int
     finding: Finding
+
+    __repr__ = fields_on_one_line
 
 
 def dpl(  # noqa: PLR0917  # researchers call it as the paper writes it

@@ -25,6 +25,7 @@ from epsilometer.methods.published.local.kernels import (
     find_kernel,
     find_space_kernel,
 )
+from epsilometer.one_line import fields_on_one_line
 
 # One end of a region: a number for all coordinates, or one for each.
 Bound = float | Sequence[float]
@@ -94,6 +95,8 @@ class Options:
     support: tuple[Any, Any] | None = None
     kind: str = "auto"
     select: str = "bound"
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         check_size("n", self.n)

@@ -12,6 +12,8 @@ Example:
     True
 """
 
+from typing import TYPE_CHECKING
+
 from epsilometer.methods.published.renyi.bound import (
     FlooredBound,
     floored_divergence,
@@ -20,6 +22,7 @@ from epsilometer.methods.published.renyi.bound import (
     lower_bounds,
 )
 from epsilometer.methods.published.renyi.method import Options, RenyiFlooredMethod
+from epsilometer.namespaces import namespace
 
 __all__ = [
     "FlooredBound",
@@ -30,3 +33,6 @@ __all__ = [
     "lower_bound_of_pairs",
     "lower_bounds",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = namespace(__name__, __all__)

@@ -29,6 +29,7 @@ from epsilometer.methods.published.renyi.densities import (
 from epsilometer.methods.published.renyi.mixtures import MixedView, find_mixed_view
 from epsilometer.methods.renyi_bet import check_divergence, per_order
 from epsilometer.methods.scores.cells import blocks_of_both
+from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Block, Numbers, Outputs, Partition
 from epsilometer.result import Finding
 
@@ -67,6 +68,8 @@ class Options:
     undersmoothing: float = UNDERSMOOTHING
     kernel: KernelChoice = "gaussian"
     bandwidth: BandwidthChoice = None
+
+    __repr__ = fields_on_one_line
 
     def __post_init__(self) -> None:
         if self.floor is not None or self.sharpness is not None:
