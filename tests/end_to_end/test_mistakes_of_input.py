@@ -212,6 +212,22 @@ BY_API = {
         "must be True or False",
     ),
     "a coroutine": (audit((0, 1), later), "asyncio.run"),
+    "inputs in the place of the mechanism": (
+        lambda: em.audit(em.Pair(0, 1), noisy, "eps=1"),
+        "em.audit(mechanism, inputs, claim)",
+    ),
+    "a target of the command line": (audit((0, 1), "functions:noisy"), "import the function"),
+    "an output in the place of the function": (audit((0, 1), 0.7), "and not what it returns, f(x)"),
+    "a path that is a number": (
+        lambda: em.from_http("http://localhost:1/", answer=0),
+        "'result.values.0'",
+    ),
+    "a relation in capitals": (lambda: em.around(FRAME, "Add-Remove"), "did you mean 'add-remove'"),
+    "the name of a file for its data": (lambda: em.around("u.csv"), "pandas.read_csv"),
+    "columns in a dict for a data frame": (
+        lambda: em.around({"a": [1, 2]}),
+        "pandas.DataFrame",
+    ),
 }
 
 
@@ -310,6 +326,26 @@ BY_COMMAND_LINE = {
         "without quotes",
     ),
     "a GET without its input": (["http://localhost:1/", *TWO, "--http-method", "GET"], "{dataset}"),
+    "a dot for the colon": (["functions.noisy", *TWO], "did you mean 'functions:noisy'"),
+    "a program without its kind": (
+        ["./prog {dataset}", *TWO],
+        "did you mean 'command:./prog {dataset}'",
+    ),
+    "an address without its kind": (
+        ["localhost:8000/count", *TWO],
+        "did you mean 'http://localhost:8000/count'",
+    ),
+    "a module that is not there": (["nowhere:noisy", *TWO], "path/to/file.py:function"),
+    "a misspelt mechanism of the zoo": (["zoo:lapalce"], "All of them: epsilometer zoo"),
+    "no claim": (["functions:noisy", "--left", "0", "--right", "1"], "there is no claim: give"),
+    "a delta alone": (
+        ["functions:noisy", "--left", "0", "--right", "1", "--delta", "1e-5"],
+        "give epsilon (alone, with delta, or with order)",
+    ),
+    "data to search and an input": (
+        ["functions:count", "--around", "u.csv", "--left", "0", *CLAIM],
+        "leave out one of the two",
+    ),
     "a time limit of nothing": (
         ["http://localhost:1/", *TWO, "--http-timeout", "0"],
         "timeout=0.0 must be",

@@ -6,6 +6,7 @@ times. So the audit finds out what it can: whether the answer stays with a fresh
 process per run, or in a fresh process.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -186,7 +187,7 @@ def _may_be_kept_noise(
     finite = [bool(np.isfinite(values[0])) for values in numbers]
     is_of_kind = False
     for other_block in other.outputs.blocks:
-        if other_block.shape == block.shape:
+        if _without_int(other_block.shape) == _without_int(block.shape):
             others = [column for column in other_block.columns if isinstance(column, Numbers)]
             same = np.ones(other_block.size, dtype=np.bool_)
             for column, is_finite in zip(others, finite, strict=True):
@@ -196,6 +197,14 @@ def _may_be_kept_noise(
         return False
     is_number = any(values.dtype != np.bool_ for values in numbers) and all(finite)
     return is_number or (answer is not None and not other.gives(answer))
+
+
+def _without_int(shape: str) -> str:
+    """Returns a shape in which whole numbers are numbers like any other.
+
+    Many services and files write 5.0 as 5, so that a number is of one kind with any other number.
+    """
+    return re.sub(r"\bint\b", "float", shape)
 
 
 def _test(

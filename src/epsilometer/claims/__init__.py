@@ -85,10 +85,12 @@ def from_parameters(**parameters: float | None) -> Claim:
     given = {name: value for name, value in parameters.items() if value is not None}
     claim_type = _CLAIM_TYPES.get(tuple(sorted(given)))
     if claim_type is None:
-        names = ", ".join(sorted(given)) or "nothing"
+        reason = "there is no claim"
+        if given:
+            reason = f"a claim cannot be made of {', '.join(sorted(given))}"
         raise InputError(
-            f"a claim cannot be made of {names}: "
-            "give epsilon; epsilon and delta; epsilon and order; mu; or rho"
+            f"{reason}: give epsilon (alone, with delta, or with order), mu, or rho; "
+            "measure needs no claim"
         )
     return claim_type(**given)
 

@@ -31,7 +31,7 @@ from epsilometer.report.formatting import clean, cut
 _MAX_MESSAGE_CHARACTERS = 1500
 _EPILOG = (
     "Exit status: 0 not refuted or measured, 1 refuted, 2 bad usage, input or mechanism, or a "
-    "file that could not be written, 3 inconclusive, 130 interrupted."
+    "file that could not be written, 3 inconclusive, or blind with --fail-blind, 130 interrupted."
 )
 # In the order in which the help lists them.
 _COMMANDS: tuple[Callable[..., int], ...] = (

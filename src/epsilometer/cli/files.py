@@ -174,7 +174,9 @@ def read_result(path: Path) -> "AuditResult":
     text = read_text(path)
     try:
         return AuditResult.from_json(text)
-    except EpsilometerError:
-        raise
+    except EpsilometerError as error:
+        raise InputError(
+            f"{path} is not a result that --json FILE or to_json() wrote: {error}"
+        ) from error
     except (ValueError, *UNSOUND) as error:
         raise InputError(f"{path} is not a result: {first_line(error)}") from error

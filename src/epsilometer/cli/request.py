@@ -363,7 +363,10 @@ def _inputs(settings: Mapping[str, Any], audit_target: "AuditTarget") -> Any:
     sides = [side for side in ("left", "right") if side in settings]
     if "finder" in settings:
         if sides or "pairs" in settings:
-            raise InputError("give either a finder or the inputs themselves, not both")
+            raise InputError(
+                "a search (--domain, --around, --finder) and the inputs themselves (--left and "
+                "--right, or pairs) are given: leave out one of the two, not both can decide"
+            )
         return open_finder(settings["finder"], settings.get("seed"))
     if "pairs" in settings:
         if sides:

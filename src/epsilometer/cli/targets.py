@@ -1,6 +1,7 @@
 """Targets: texts that name a function, a program, a service, a recording or a zoo entry."""
 
 import importlib
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -167,6 +168,24 @@ def split_command(text: str) -> list[str]:
         raise InputError(f"{public('command:' + text)} cannot be read: {error}") from None
 
 
+# A host with a port, to which the kind of address is missing.
+_ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
+# What a program is written with.
+_PLACES = ("{dataset}", "{file}", "{stdin}")
+
+
+def _meant_target(target: str, *, is_address: bool) -> str:
+    """Returns the end of a message about a target of no kind: what may have been meant."""
+    if is_address:
+        return f"; did you mean 'http://{public_target(target)}'?"
+    if ":" not in target and any(place in target for place in _PLACES):
+        return f"; did you mean '{public_target(f'command:{target}')}'?"
+    module, dot, function = target.rpartition(".")
+    if dot and all(name.isidentifier() for name in target.split(".")):
+        return f"; did you mean '{module}:{function}'?"
+    return ""
+
+
 def find_target(  # noqa: C901  # one kind of target after the other
     target: str,
     batch: bool = False,
@@ -176,11 +195,12 @@ def find_target(  # noqa: C901  # one kind of target after the other
     """The object itself that a target names: a function, a mechanism, an entry of the zoo."""
     kind, colon, rest = target.partition(":")
     is_script = not colon and target.endswith(".py")
-    if not is_script and not (kind and rest):
+    is_address = _ADDRESS.fullmatch(target) is not None
+    if is_address or (not is_script and not (kind and rest)):
         raise InputError(
             f"target {public_target(target)!r} is neither package.module:function nor "
             "file.py:function, zoo:NAME, command:PROGRAM, an http(s) address, recording:FILE, "
-            "plugin:NAME or a .toml file"
+            f"plugin:NAME or a .toml file{_meant_target(target, is_address=is_address)}"
         )
     if kind == "zoo":
         if batch:
@@ -304,8 +324,12 @@ def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:
     try:
         module = importlib.import_module(module_name) if file is None else _module_of(file)
     except (Exception, SystemExit) as error:
+        remedy = ""
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if file is None and module_name.partition(".")[0] == missing:
+            remedy = "; the current folder is searched, or name the file: path/to/file.py:function"
         raise InputError(
-            f"cannot import {module_name!r}: {type(error).__name__}: {error}"
+            f"cannot import {module_name!r}: {type(error).__name__}: {error}{remedy}"
         ) from error
     path = path or _only_function(module)
     target: Any = module

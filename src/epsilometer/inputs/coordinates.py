@@ -11,7 +11,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_number
-from epsilometer.errors import InputError, MissingExtraError
+from epsilometer.errors import InputError, MissingExtraError, did_you_mean
 from epsilometer.inputs.pairs import Pair
 
 # --- checks
@@ -58,7 +58,8 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
         return str(relation)
     if relation not in RELATIONS:
         all_relations = ", ".join(map(repr, RELATIONS))
-        raise InputError(f"relation={relation!r} is unknown; known are {all_relations}")
+        meant = did_you_mean(str(relation).lower(), RELATIONS)
+        raise InputError(f"relation={relation!r} is unknown; known are {all_relations}{meant}")
     of_domain = ", ".join(map(repr, known))
     raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {of_domain}")
 

@@ -126,7 +126,7 @@ def as_audit_target(candidate: object) -> AuditTarget:
         if not callable(candidate):
             raise InputError(
                 f"mechanism={short_repr(candidate)} is neither a mechanism nor a function nor "
-                "an object with a method randomise"
+                f"an object with a method randomise: {_meant_mechanism(candidate)}"
             )
         source = SingleMechanism(candidate)
     return AuditTarget(
@@ -134,6 +134,15 @@ def as_audit_target(candidate: object) -> AuditTarget:
         claim=getattr(candidate, "claim", None),
         worst_pair=getattr(candidate, "worst_pair", None),
     )
+
+
+def _meant_mechanism(candidate: object) -> str:
+    """Returns what the caller of this may have meant, as a remedy."""
+    if isinstance(candidate, Pair | Claim):
+        return "the order is em.audit(mechanism, inputs, claim)"
+    if isinstance(candidate, str):
+        return "import the function and give it itself; names are for the command line"
+    return "give the function itself, f, and not what it returns, f(x)"
 
 
 def as_mechanism(mechanism: object) -> Mechanism:

@@ -643,7 +643,10 @@ def _check_answer(answer: str | Sequence[str | int] | None) -> tuple[str, ...]:
     """Returns the steps of a path into an answer."""
     if answer is None:
         return ()
-    steps = answer.split(".") if isinstance(answer, str) else [str(step) for step in answer]
+    if isinstance(answer, str):
+        steps = answer.split(".")
+    else:
+        steps = [str(step) for step in answer] if isinstance(answer, list | tuple) else []
     if not steps or not all(steps):
         raise InputError(
             f"answer={short_repr(answer)} must name keys and positions, with dots between them: "

@@ -315,9 +315,9 @@ def detectable_mass_sentence(result: AuditResult) -> str | None:
     if math.isinf(mass):
         return "outputs that only one input gives would not have been seen, however likely they are"
     return (
-        "an output that only one input gives, however much it tells, would have been seen with 90% "
-        f"power if its probability is {figure_up(mass, 2)} or more, estimated with planted "
-        "outputs; rarer ones may stay unseen"
+        "an output that only one input gives would have been seen with 90% power if its "
+        f"probability is {figure_up(mass, 2)} or more, estimated with planted outputs; rarer ones "
+        "may stay unseen, however much they reveal"
     )
 
 

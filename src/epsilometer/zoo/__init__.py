@@ -170,10 +170,10 @@ def find(name: str, **parameters: Any) -> ZooEntry:
     maker = _MAKERS.get(name) or _TRAININGS.get(name)
     if maker is None:
         close = difflib.get_close_matches(str(name), [*_MAKERS, *SNIPER_NAMES], n=3)
-        hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise InputError(
-            f"zoo mechanism {name!r} is unknown; {hint}the zoo has: {', '.join(_MAKERS)}"
-        )
+        names = f"the zoo has: {', '.join(_MAKERS)}"
+        if close:
+            names = f"did you mean {' or '.join(close)}? All of them: epsilometer zoo"
+        raise InputError(f"zoo mechanism {name!r} is unknown; {names}")
     signature = inspect.signature(maker)
     known = signature.parameters
     arguments = {}

@@ -321,8 +321,14 @@ class TestOneConstantAnswer:
         assert "the left input always got" in examined.reports[0].message
         assert "the right input" in constant(varying, [0.25] * 50).reports[0].message
 
+    @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: (x, x), lambda x: {"total": x}])
+    def test_a_whole_number_is_a_number(self, wrap):
+        """Services and files write 5.0 as 5."""
+        varying = [wrap(value) for value in np.linspace(-1.0, 1.0, 50).tolist()]
+        assert constant([wrap(5)] * 50, varying).tested_by == "untested"
+
     @pytest.mark.parametrize(
-        "answer", [None, math.nan, math.inf, "refused", 3, [], {}, [0.5, 0.5], True]
+        "answer", [None, math.nan, math.inf, "refused", [], {}, [0.5, 0.5], True]
     )
     def test_another_kind_is_no_noise(self, answer):
         assert constant([answer] * 50, np.linspace(-1.0, 1.0, 50)).reports == ()

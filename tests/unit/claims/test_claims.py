@@ -131,7 +131,7 @@ def test_text_that_is_no_claim(text):
 def test_parameters_that_make_no_claim_say_what_does():
     with pytest.raises(InputError, match="delta, mu"):
         from_parameters(delta=0.1, mu=1.0)
-    with pytest.raises(InputError, match="nothing"):
+    with pytest.raises(InputError, match="there is no claim"):
         from_parameters()
 
 

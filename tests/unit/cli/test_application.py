@@ -69,7 +69,7 @@ def audit(name, *more):
         (["audit", "cli_mechanisms:good", "--epsilon", "1"], "--left and --right are needed"),
         (
             ["audit", "cli_mechanisms:good", "--left", "0", "--right", "1"],
-            "a claim cannot be made of nothing",
+            "there is no claim",
         ),
         (
             ["audit", "cli_mechanisms:good", "--left", "zero", "--right", "1"],

@@ -50,7 +50,7 @@ def test_the_command_for_an_interval_of_inputs(capsys):
     [
         ("", "with --truth to plan an audit, or --precision"),
         ("--epsilon 1", "--truth is needed"),
-        ("--truth 1.5", "a claim cannot be made of nothing"),
+        ("--truth 1.5", "there is no claim"),
         ("--epsilon 1 --truth 1.5 --precision .5", "not both"),
     ],
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -358,9 +359,14 @@ def _read_records(data: Any) -> tuple[str, list[Any]]:
         return "pandas", list(data.to_dict("records"))
     if (library, name) == ("pandas", "Series"):
         return "series", list(data.tolist())
+    remedy = ""
+    if isinstance(data, str | Path):
+        remedy = ": read the file first, em.around(pandas.read_csv(…))"
+    elif isinstance(data, dict):
+        remedy = ": make it a data frame first, em.around(pandas.DataFrame(…))"
     raise InputError(
         f"data={data!r:.100} must be a list, an array, a series, or a data frame of pandas or "
-        "polars"
+        f"polars{remedy}"
     )
 
 
