@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 import epsilometer as em
+from epsilometer.claims import Claim
 from epsilometer.errors import MechanismError
+from epsilometer.mechanisms import Mechanism
 from epsilometer.result import AuditResult, OnRequest
 
 Document = dict[str, Any]
@@ -26,7 +28,7 @@ Document = dict[str, Any]
 PAIR = em.Pair(0, 1)
 # A trade-off curve given by some of its points: type-I errors and type-II errors.
 CURVE = ([0.0, 0.1, 0.4, 1.0], [0.8, 0.6, 0.3, 0.0])
-CLAIMS: dict[str, em.Claim] = {
+CLAIMS: dict[str, Claim] = {
     "pure": em.PureDP(1.0),
     "pure at 0": em.PureDP(0.0),
     "approx": em.ApproxDP(1.0, 1e-3),
@@ -55,7 +57,7 @@ class Kind:
     holds: bool | None = True
 
 
-def laplace(scale: float = 0.4) -> em.Mechanism:
+def laplace(scale: float = 0.4) -> Mechanism:
     """A number plus Laplace noise: ε = 1/scale on the pair."""
     return em.from_batch(
         lambda x, n, rng: x + rng.laplace(0.0, scale, n), name=f"laplace {scale:g}"
@@ -121,7 +123,7 @@ OUTPUTS: dict[str, Any] = {
 
 
 def _audit(
-    mechanism: Any, claim: em.Claim, seed: int, samples: int = 1500, **options: Any
+    mechanism: Any, claim: Claim, seed: int, samples: int = 1500, **options: Any
 ) -> AuditResult:
     return em.audit(mechanism, PAIR, claim, samples=samples, seed=seed, **options)
 
@@ -150,7 +152,7 @@ class _Audit:
     """Runs an audit of the standard pair."""
 
     mechanism: Any
-    claim: em.Claim
+    claim: Claim
     options: dict[str, Any]
 
     def __call__(self, seed: int) -> AuditResult:
@@ -264,7 +266,7 @@ def _compared(seed: int, claim: Any, **options: Any) -> AuditResult:
     )
 
 
-def _replayed(seed: int, claim: em.Claim, **options: Any) -> AuditResult:
+def _replayed(seed: int, claim: Claim, **options: Any) -> AuditResult:
     found = _audit(laplace(), claim, seed, **options)
     return em.replay(found, laplace(), samples=800, seed=seed + 1)
 

@@ -29,7 +29,7 @@ import click
 import typer
 
 import epsilometer as em
-from epsilometer.report.wording import figure_down, figure_up
+from epsilometer.report.formatting import figure_down, figure_up
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"

@@ -683,7 +683,7 @@ class Auditor:
         }
         if result.blind is not None:
             properties = {"blind": result.blind, **properties}
-        from epsilometer.report.wording import reservations
+        from epsilometer.report.reservations import reservations
 
         weakened = reservations(result.settings)
         if weakened:

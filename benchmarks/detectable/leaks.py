@@ -18,6 +18,7 @@ from scipy.stats import norm
 
 import epsilometer as em
 from epsilometer.claims import Claim
+from epsilometer.mechanisms import Mechanism
 
 Rng = np.random.Generator
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -134,7 +135,7 @@ def normal_shift(claim: Claim) -> float:
     return float(brentq(excess, 1e-3, 40.0))
 
 
-def rare(kind: str, claim: Claim, probability: float) -> em.Mechanism:
+def rare(kind: str, claim: Claim, probability: float) -> Mechanism:
     """The noise of the claim, and outputs of a kind that only the right input gives."""
     mark = KINDS[kind]
 
@@ -145,7 +146,7 @@ def rare(kind: str, claim: Claim, probability: float) -> em.Mechanism:
     return em.from_batch(draw, name=f"rare {kind}")
 
 
-def spread(kind: str, claim: Claim) -> em.Mechanism:
+def spread(kind: str, claim: Claim) -> Mechanism:
     """A leak over usual outputs for which the claim holds, and no stricter one.
 
     Shifted and scaled numbers differ in their noise; of all other kinds, marks are likelier for one

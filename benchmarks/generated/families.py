@@ -18,7 +18,7 @@ from scipy.special import gammaln
 import epsilometer as em
 from epsilometer.arrays import Array, Floats
 from epsilometer.claims import Claim
-from epsilometer.mechanisms.functions import BatchMechanism
+from epsilometer.mechanisms.callables import BatchMechanism
 
 # Streams of the members, apart from those of the grammar.
 _FAMILY_STREAM = 33

@@ -29,7 +29,7 @@ from benchmarks.generated.layouts import (
 from benchmarks.generated.productions import COMPANIONS, LEAKS
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
-from epsilometer.mechanisms.functions import BatchMechanism
+from epsilometer.mechanisms.callables import BatchMechanism
 from epsilometer.outputs import Outputs
 
 # The choices of the grammar have a stream of their own: mechanisms draw from the generator they are given.

@@ -18,8 +18,10 @@ import epsilometer as em
 from benchmarks.sound.cases import Figure, Worked
 from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts, certified_value, delta_lower, epsilon_lower, lower, upper
-from epsilometer.bounds.betting import anytime_lower, lines_of, place_bets
+from epsilometer.bounds.anytime import anytime_lower
+from epsilometer.bounds.betting import place_bets
 from epsilometer.bounds.one_run import one_run_p_value
+from epsilometer.bounds.supporting_lines import lines_of
 from epsilometer.claims import ApproxDeltaDP, Claim
 
 # Bounds and chances are computed in floats, some by bisection.

@@ -22,12 +22,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from epsilometer.redaction import (
-    HIDDEN,
-    is_secret,
     public,
-    public_address,
-    public_arguments,
-    secrets_of,
     without,
 )
 
@@ -35,7 +30,6 @@ if TYPE_CHECKING:  # the result is only carried, never inspected
     from epsilometer.result import AuditResult
 
 __all__ = [
-    "HIDDEN",
     "BlindAudit",
     "BlindAuditWarning",
     "BudgetError",
@@ -50,15 +44,9 @@ __all__ = [
     "did_you_mean",
     "discreet",
     "install_command",
-    "is_secret",
     "meant_or_known",
-    "public",
-    "public_address",
-    "public_arguments",
     "safe_repr",
-    "secrets_of",
     "short_repr",
-    "without",
 ]
 
 

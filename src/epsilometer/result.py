@@ -435,7 +435,7 @@ class AuditResult(Generic[VerdictT]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from epsilometer.report.text import render_fragment
+        from epsilometer.report.notebook import render_fragment
 
         return render_fragment(self)
 
@@ -447,7 +447,7 @@ class AuditResult(Generic[VerdictT]):
                 draws all that the result has data for.
         """
         from epsilometer.report.figures import plot
-        from epsilometer.report.text import for_notebooks
+        from epsilometer.report.notebook import for_notebooks
 
         return for_notebooks(plot(self, kind))
 
@@ -459,7 +459,7 @@ class AuditResult(Generic[VerdictT]):
         mechanism leaks; how much it leaks at least is `lower_bound`.
         """
         from epsilometer.report.figures import plot_loss
-        from epsilometer.report.text import for_notebooks
+        from epsilometer.report.notebook import for_notebooks
 
         return for_notebooks(plot_loss(self))
 

@@ -7,7 +7,8 @@ import pytest
 
 import epsilometer as em
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import anytime_lower, growth_rate, place_bets
+from epsilometer.bounds.anytime import anytime_lower
+from epsilometer.bounds.betting import growth_rate, place_bets
 from epsilometer.methods.sequential import choose, ladder_of
 from epsilometer.testing import Coin, assert_rare
 

@@ -16,7 +16,8 @@ import pytest
 import epsilometer as em
 from epsilometer import checker
 from epsilometer.bounds import Counts, refuted_line, two_bounds_value
-from epsilometer.bounds.betting import anytime_lower, place_bets
+from epsilometer.bounds.anytime import anytime_lower
+from epsilometer.bounds.betting import place_bets
 from epsilometer.bounds.supremum import NullLine, evenly_spread, region_probability
 from epsilometer.bounds.two_counts import delta_lower, delta_test, epsilon_lower, epsilon_test
 from epsilometer.claims import from_dict

@@ -36,8 +36,9 @@ from epsilometer.auditing.judge import (
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
-from epsilometer.engine import Phase, Progress, health, progress_scope
+from epsilometer.engine import Phase, Progress, progress_scope
 from epsilometer.engine.fingerprints import recorded_fingerprints
+from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError, short_repr
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
@@ -45,8 +46,9 @@ from epsilometer.inputs.pairs import Finder, check_same, is_complete
 from epsilometer.interruptions import callers_handlers_relayed
 from epsilometer.mechanisms import Mechanism, as_audit_target, as_mechanism
 from epsilometer.mechanisms.base import import_path
+from epsilometer.mechanisms.callables import BatchMechanism
 from epsilometer.mechanisms.features import as_features, same_features
-from epsilometer.mechanisms.functions import AuditTarget, BatchMechanism
+from epsilometer.mechanisms.functions import AuditTarget
 from epsilometer.mechanisms.used_draws import COMPARED, EarlierDraws, check_noted, compared_facts
 from epsilometer.methods import Method, Task, restore_proposal
 from epsilometer.methods.auto import AutoMethod
@@ -314,7 +316,7 @@ def compare(
     )
     reports += constancy.reports
     # If a recording held the same draws twice, what chose would certify, and count twice.
-    reports += health.check_repeats([recorded_fingerprints(left), recorded_fingerprints(right)])
+    reports += check_repeats([recorded_fingerprints(left), recorded_fingerprints(right)])
     return conclude(
         FinishedRun(
             question=question,

@@ -27,10 +27,12 @@ from epsilometer.auditing.judge import (
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
+from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.engine.streams import Stream
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import shared_parts
-from epsilometer.mechanisms.base import Mechanism, check_returned
+from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.return_values import check_returned
 from epsilometer.methods import Proposal, Task
 from epsilometer.methods.auto import AutoMethod
 from epsilometer.outputs import Outputs, concatenate
@@ -313,7 +315,7 @@ class AuditRun:
             is_suppressed="constant" in self.settings.suppressed,
         )
         reports += constancy.reports
-        reports += health.check_repeats(self.fingerprints)
+        reports += check_repeats(self.fingerprints)
         reports += health.check_drift([side.pieces.counts for side in folded])
         reports += lost_draws.reports_on(
             self.sampler, number, redrawn, is_counted=against is not None

@@ -17,6 +17,7 @@ from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
 from epsilometer.engine import health
+from epsilometer.engine.correlation_checks import check_correlation, check_order
 from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerError
 from epsilometer.guarantees import parse_guarantee
@@ -429,11 +430,11 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
     reports: list[HealthReport] = []
     reading = _reading_of(proposal)
     if reading is None:
-        reports += health.check_order(left, right)
+        reports += check_order(left, right)
     else:
         # What no event looks at, such as a row number, may depend on the draws before.
         looked_at = (reading.leave_out(left), reading.leave_out(right))
-        reports += health.check_order(*looked_at)
+        reports += check_order(*looked_at)
         reports += health.check_identifiers(reading.identifiers)
     if proposal.event is not None:
         hits = [proposal.event.contains(side) for side in (left, right)]
@@ -441,6 +442,6 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
             [Counts(int(part.sum()), len(part)) for part in np.array_split(side, _PIECES)]
             for side in hits
         ]
-        reports += health.check_correlation(0, hits[:1]) + health.check_correlation(1, hits[1:])
+        reports += check_correlation(0, hits[:1]) + check_correlation(1, hits[1:])
         reports += health.check_drift(pieces)
     return reports

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.arrays import Booleans, Floats, Integers
-from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, leaves_of
-from epsilometer.outputs.events import Event, LogRatio, name_of_part, score_words
+from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs
+from epsilometer.outputs.event_words import name_of_part, score_words
+from epsilometer.outputs.events import Event, LogRatio
 from epsilometer.outputs.number_words import number_text
 from epsilometer.outputs.partition import Group
 from epsilometer.outputs.placing import maybe_repeated, places
 from epsilometer.outputs.scores import Score
-from epsilometer.outputs.shapes import Leaf, shape_words
+from epsilometer.outputs.shapes import Leaf, leaves_of, shape_words
 from epsilometer.outputs.sides import Sides
 
 # ----- the densities behind the loss function

@@ -159,7 +159,8 @@ class Profile:
 
     def __str__(self) -> str:
         """The profile in a few lines."""
-        from epsilometer.report.wording import percent, reservations
+        from epsilometer.report.formatting import percent
+        from epsilometer.report.reservations import reservations
 
         left, right = self.samples_used
         lines = [

@@ -18,7 +18,8 @@ from epsilometer.arrays import Booleans, Floats
 from epsilometer.auditing.score_values import read_scores
 from epsilometer.bounds import Counts
 from epsilometer.bounds.bet_rounds import BetOutcome, Guess, place_round
-from epsilometer.bounds.betting import Lines, growth_rate, lines_of
+from epsilometer.bounds.betting import growth_rate
+from epsilometer.bounds.supporting_lines import Lines, lines_of
 from epsilometer.claims import Claim, as_claim
 from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError

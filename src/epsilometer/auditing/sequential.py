@@ -23,12 +23,16 @@ from epsilometer.auditing.judge import AnyQuestion, FinishedRun, Question, concl
 from epsilometer.auditing.lost_draws import facts_of, fewer_hits, more_hits, reports_on
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
+from epsilometer.bounds.anytime import anytime_lower, anytime_upper
 from epsilometer.bounds.bet_rounds import BetOutcome, Guess, place_round
-from epsilometer.bounds.betting import anytime_lower, anytime_upper, growth_rate
-from epsilometer.engine import Journal, OutOfTime, Phase, Sampler, health
+from epsilometer.bounds.betting import growth_rate
+from epsilometer.engine import Journal, OutOfTime, Phase, Sampler
+from epsilometer.engine.correlation_checks import check_order
+from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair
-from epsilometer.mechanisms.base import Mechanism, check_returned
+from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.return_values import check_returned
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.sequential import (
     Ladder,
@@ -341,9 +345,9 @@ class SequentialRun:
             deadline=self.run.sampler.runner.deadline,
             is_suppressed="constant" in self.run.settings.suppressed,
         )
-        reports = [*constancy.reports, *health.check_order(state.left, state.right)]
+        reports = [*constancy.reports, *check_order(state.left, state.right)]
         reports += examine_draws(proposal, state.left.take(later), state.right.take(later))
-        reports += health.check_repeats(state.fingerprints) + self.run.remarks()
+        reports += check_repeats(state.fingerprints) + self.run.remarks()
         # Those of a batch that is not finished will be drawn again, or never.
         redrawn = self.run.sampler.lost_of_pair(state.pair, last=state.batch << 32)
         reports += reports_on(self.run.sampler, state.pair, redrawn, is_counted=True)

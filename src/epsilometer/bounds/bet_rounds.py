@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.bounds.betting import Bets, Lines, place_bets
+from epsilometer.bounds.betting import Bets, place_bets
 from epsilometer.bounds.binomial import Counts
+from epsilometer.bounds.supporting_lines import Lines
 
 
 class Guess(NamedTuple):

@@ -48,20 +48,15 @@ import numpy as np
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.budget import check_failure_probability
-from epsilometer.bounds.pure_by_renyi import THRESHOLDS, greatest_divergence, least_epsilon
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError
 
-# The names of `pure_by_renyi` are listed because other packages import them from here.
 __all__ = [
     "ROUNDING",
-    "THRESHOLDS",
     "JointBet",
     "MeanBet",
     "bet_lower",
     "bet_p_value",
-    "greatest_divergence",
-    "least_epsilon",
 ]
 
 # Subtracted from a log-wealth: covers the rounding of sums of up to 1e12 logarithms.

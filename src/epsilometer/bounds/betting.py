@@ -26,32 +26,20 @@ import numpy as np
 from scipy.special import rel_entr
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds.anytime import anytime_lower, anytime_upper
 from epsilometer.bounds.binomial import Counts
 from epsilometer.bounds.supporting_lines import (
     Lines,
-    lines_of,
-    supporting_lines,
-    zero_concentrated_curve,
 )
 from epsilometer.errors import InputError
 
-# The names of `anytime` and `supporting_lines` are listed because other packages import them from
-# here.
 __all__ = [
     "Bets",
-    "Lines",
     "Nearest",
     "Projection",
-    "anytime_lower",
-    "anytime_upper",
     "growth_rate",
-    "lines_of",
     "nearest",
     "place_bets",
     "project",
-    "supporting_lines",
-    "zero_concentrated_curve",
 ]
 
 # Guesses and projections keep this distance from 0 and 1, where a bet could lose everything.

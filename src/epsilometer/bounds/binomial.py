@@ -18,16 +18,11 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from epsilometer.bisection import rejected_end
-from epsilometer.bounds.bernstein import bernstein_lower
-from epsilometer.bounds.budget import ErrorBudget, check_failure_probability
+from epsilometer.bounds.budget import check_failure_probability
 from epsilometer.errors import InputError
 
-# The names of `bernstein` and `budget` are listed because other packages import them from here.
 __all__ = [
     "Counts",
-    "ErrorBudget",
-    "bernstein_lower",
-    "check_failure_probability",
     "lower",
     "upper",
 ]

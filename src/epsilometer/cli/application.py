@@ -24,8 +24,9 @@ from epsilometer.cli.replay import replay, verify
 from epsilometer.cli.reproduce import reproduce
 from epsilometer.cli.run import run
 from epsilometer.cli.scores import scores
-from epsilometer.errors import EpsilometerError, MechanismError, public
-from epsilometer.report.formatting import clean, cut
+from epsilometer.errors import EpsilometerError, MechanismError
+from epsilometer.one_line import clean, cut
+from epsilometer.redaction import public
 
 # One line, but enough of it to quote what another program said.
 _MAX_MESSAGE_CHARACTERS = 1500

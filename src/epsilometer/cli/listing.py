@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from epsilometer.errors import InputError, install_command
-from epsilometer.report.formatting import clean, figure, figure_down, plain
+from epsilometer.one_line import clean
+from epsilometer.report.formatting import figure, figure_down, plain
 
 if TYPE_CHECKING:
     from epsilometer.suites import Change, Entry, Family, History, Outcome

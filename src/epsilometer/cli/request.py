@@ -29,7 +29,8 @@ from epsilometer.cli.settings_file import (
     read_settings,
 )
 from epsilometer.cli.targets import HTTP_KEYS, open_accountant, open_target, public_target
-from epsilometer.errors import InputError, MechanismError, did_you_mean, public
+from epsilometer.errors import InputError, MechanismError, did_you_mean
+from epsilometer.redaction import public
 
 if TYPE_CHECKING:
     from epsilometer.auditing.profile import Profile

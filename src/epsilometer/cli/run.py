@@ -25,7 +25,8 @@ from epsilometer.cli.run_reports import (
 from epsilometer.cli.run_worker import SuiteTask, run_entry
 from epsilometer.cli.suite_file import Suite, check_family_confidence, read_suite
 from epsilometer.cli.targets import public_target
-from epsilometer.errors import InputError, public
+from epsilometer.errors import InputError
+from epsilometer.redaction import public
 from epsilometer.result import AuditResult
 from epsilometer.storage.writing import write_atomically
 from epsilometer.suites import (

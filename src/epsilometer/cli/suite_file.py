@@ -20,11 +20,12 @@ from epsilometer.cli.settings_file import (
 )
 from epsilometer.cli.targets import public_target, split_command
 from epsilometer.environment import package_version
-from epsilometer.errors import InputError, public, short_repr
+from epsilometer.errors import InputError, short_repr
+from epsilometer.redaction import public
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
 from epsilometer.storage.formats import named_files
-from epsilometer.suites.history import Entry
+from epsilometer.suites.outcomes import Entry
 
 # Keys of one audit, besides those of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")

@@ -12,15 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from epsilometer.errors import (
-    InputError,
-    did_you_mean,
-    meant_or_known,
-    public,
-    public_address,
-    public_arguments,
-    short_repr,
-)
+from epsilometer.errors import InputError, did_you_mean, meant_or_known, short_repr
+from epsilometer.redaction import public, public_address, public_arguments
 
 if TYPE_CHECKING:
     from epsilometer.claims import Claim

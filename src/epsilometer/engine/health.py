@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from epsilometer.bounds import Counts
-from epsilometer.engine.correlation_checks import check_correlation, check_order
 from epsilometer.engine.health_statistics import (
     EVIDENCE_THRESHOLD,
     FALSE_ALARM,
@@ -17,7 +16,6 @@ from epsilometer.engine.health_statistics import (
     clustering_evidence,
     hypergeometric_tails,
 )
-from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.outputs.text_reading import DIFFERENT, GROWING, Identifier
@@ -25,11 +23,8 @@ from epsilometer.result import HealthReport
 
 __all__ = [
     "CHECKS",
-    "check_correlation",
     "check_drift",
     "check_identifiers",
-    "check_order",
-    "check_repeats",
     "check_retries",
     "check_suppressed",
 ]

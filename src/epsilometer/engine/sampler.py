@@ -34,7 +34,6 @@ from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, Incidents
 from epsilometer.outputs import Outputs, concatenate
 
 __all__ = [
-    "ChunkRequest",
     "Draws",
     "Sampler",
 ]

@@ -28,7 +28,6 @@ __all__ = [
     "Inputs",
     "Pair",
     "Pairs",
-    "StoredDigest",
     "as_pair",
     "as_pairs",
     "check_datasets",

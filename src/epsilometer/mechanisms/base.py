@@ -12,7 +12,6 @@ import numpy as np
 from epsilometer.claims import Claim
 from epsilometer.errors import short_repr
 from epsilometer.inputs import Pair, Pairs
-from epsilometer.mechanisms.return_values import check_returned
 from epsilometer.one_line import one_line
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Keeper",
     "Mechanism",
-    "check_returned",
     "failure_text",
     "import_path",
     "parameters_of",

@@ -10,20 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from epsilometer.errors import (
-    HIDDEN,
-    InputError,
-    MechanismError,
-    is_secret,
-    meant_or_known,
-    short_repr,
-)
+from epsilometer.errors import InputError, MechanismError, meant_or_known, short_repr
 from epsilometer.inputs.copying import copier, snapshot
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism, failure_text, parameters_of
 from epsilometer.mechanisms.drawing_log import current_log
 from epsilometer.mechanisms.return_values import never_returns, nothing_returned
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.redaction import HIDDEN, is_secret
 
 # Outputs per call of a batch function: 2^16 doubles are 512 kB, which stays in the cache between
 # drawing and counting.

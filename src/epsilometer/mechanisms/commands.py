@@ -20,14 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.claims.base import check_positive
-from epsilometer.errors import (
-    InputError,
-    MechanismError,
-    discreet,
-    public_arguments,
-    secrets_of,
-    short_repr,
-)
+from epsilometer.errors import InputError, MechanismError, discreet, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
@@ -38,6 +31,7 @@ from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.process_groups import register_process_group, unregister_process_group
 from epsilometer.mechanisms.transmission import check_transmitted
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.redaction import public_arguments, secrets_of
 from epsilometer.storage import code_digest, files_digest
 from epsilometer.storage.dataset_formats import check_dataset_format, encode_dataset
 from epsilometer.storage.formats import (

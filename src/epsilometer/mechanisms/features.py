@@ -19,9 +19,9 @@ from epsilometer.inputs.copying import snapshot
 from epsilometer.mechanisms.base import Mechanism, import_path
 from epsilometer.mechanisms.return_values import never_returns
 from epsilometer.outputs import Outputs, read_outputs
-from epsilometer.outputs.columns import FEATURED, record_text
 from epsilometer.outputs.reading import materialise
 from epsilometer.outputs.reading_pieces import Place, product
+from epsilometer.outputs.shapes import FEATURED, record_text
 from epsilometer.storage import Undigestible, code_digest
 from epsilometer.storage.digests import content_digest
 

@@ -16,8 +16,6 @@ from epsilometer.mechanisms.repeating import RepeatedMechanism
 
 __all__ = [
     "AuditTarget",
-    "BatchMechanism",
-    "SingleMechanism",
     "as_audit_target",
     "as_mechanism",
     "from_batch",

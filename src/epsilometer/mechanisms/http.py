@@ -19,15 +19,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 import numpy as np
 
 from epsilometer.claims.base import check_at_least, check_positive
-from epsilometer.errors import (
-    InputError,
-    MechanismError,
-    discreet,
-    public_address,
-    secrets_of,
-    short_repr,
-    without,
-)
+from epsilometer.errors import InputError, MechanismError, discreet, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
 from epsilometer.mechanisms.base import Mechanism
@@ -36,6 +28,7 @@ from epsilometer.mechanisms.drawing_log import current_log, draw_one_by_one
 from epsilometer.mechanisms.features import as_features
 from epsilometer.mechanisms.transmission import check_transmitted
 from epsilometer.outputs import Outputs, read_outputs
+from epsilometer.redaction import public_address, secrets_of, without
 from epsilometer.storage import code_digest
 from epsilometer.storage.formats import decode, quotable, read_json, to_argument, to_json
 

@@ -24,11 +24,12 @@ from epsilometer.mechanisms.base import Keeper, Mechanism
 from epsilometer.mechanisms.features import Features
 from epsilometer.mechanisms.used_draws import UsedDraws
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
-from epsilometer.outputs.columns import whole_number
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
+from epsilometer.outputs.shapes import whole_number
 from epsilometer.storage import Undigestible
 from epsilometer.storage.formats import reading
-from epsilometer.storage.recorded_texts import json_values, text_lines
+from epsilometer.storage.recorded_texts import json_values
+from epsilometer.storage.text_lines import text_lines
 from epsilometer.storage.writing import writing
 
 # The key by which a file of ours is recognised; its value is the version of the format.

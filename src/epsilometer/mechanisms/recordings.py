@@ -19,8 +19,9 @@ from epsilometer.mechanisms.base import Mechanism
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
-from epsilometer.outputs.columns import EXACT
+from epsilometer.outputs.shapes import EXACT
 from epsilometer.storage import files_digest
+from epsilometer.storage.csv_parsing import header_of
 from epsilometer.storage.formats import UNSOUND, reading, regular_file, settle, settled
 from epsilometer.storage.recorded_arrays import (
     ArrayFile,
@@ -35,7 +36,6 @@ from epsilometer.storage.recorded_texts import (
     JsonLines,
     JsonList,
     has_side,
-    header_of,
     json_values,
     must_have,
 )

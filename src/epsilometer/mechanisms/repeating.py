@@ -14,7 +14,7 @@ from epsilometer.mechanisms.drawing_log import current_log
 from epsilometer.mechanisms.features import Features
 from epsilometer.mechanisms.used_draws import EarlierDraws
 from epsilometer.outputs import Block, Outputs
-from epsilometer.outputs.columns import sequence_text
+from epsilometer.outputs.shapes import sequence_text
 from epsilometer.storage import code_digest
 
 # Runs per output: more would make outputs of too many columns.

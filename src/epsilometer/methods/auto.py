@@ -4,13 +4,12 @@ import numpy as np
 
 from epsilometer.claims import ZCDP, RenyiDP
 from epsilometer.methods.base import Method, Task
-from epsilometer.methods.events import EventProposal, EventsMethod, Options
+from epsilometer.methods.comparison import Options
+from epsilometer.methods.events import EventProposal, EventsMethod
 from epsilometer.methods.renyi_bet import BetProposal, RenyiBetMethod
 from epsilometer.methods.scores import learn_scores
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.preparing import prepare
-
-__all__ = ["AutoMethod", "Options"]
 
 
 class AutoMethod(Method):

@@ -12,9 +12,9 @@ from epsilometer.methods.scores.additive import fit_score
 from epsilometer.methods.scores.cells import blocks_of_both, learn_groups, learn_line
 from epsilometer.methods.scores.long_numbers import line_of_long_numbers
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
-from epsilometer.outputs.columns import is_long_number
 from epsilometer.outputs.placing import next_float
 from epsilometer.outputs.scores import Score
+from epsilometer.outputs.shapes import is_long_number
 
 # Cells per column, for judging how many draws a score needs.
 MOST_BINS = 32

@@ -17,7 +17,8 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import Lines, growth_rate, lines_of, nearest, place_bets
+from epsilometer.bounds.betting import growth_rate, nearest, place_bets
+from epsilometer.bounds.supporting_lines import Lines, lines_of
 from epsilometer.claims import ZCDP, ApproxDeltaDP, Claim, GaussianDP, RenyiDP, TradeOffDP
 from epsilometer.errors import InputError
 from epsilometer.inputs import Pair

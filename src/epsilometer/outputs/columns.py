@@ -9,38 +9,16 @@ from numpy.typing import NDArray
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.errors import InputError
 from epsilometer.one_line import MAX_REPR_CHARACTERS, cut
-from epsilometer.outputs.shapes import (
-    EXACT,
-    FEATURED,
-    Leaf,
-    has_digit,
-    is_long_number,
-    leaves_of,
-    n_of_features,
-    record_text,
-    sequence_text,
-    whole_number,
-)
 
 __all__ = [
-    "EXACT",
-    "FEATURED",
     "Block",
     "Column",
     "Labels",
-    "Leaf",
     "Numbers",
     "Outputs",
     "concatenate",
     "concatenate_columns",
-    "has_digit",
-    "is_long_number",
-    "leaves_of",
-    "n_of_features",
-    "record_text",
-    "sequence_text",
     "uniform",
-    "whole_number",
 ]
 
 

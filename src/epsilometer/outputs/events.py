@@ -13,7 +13,7 @@ from epsilometer.errors import InputError
 from epsilometer.one_line import MAX_REPR_CHARACTERS, cut
 from epsilometer.outputs.atoms import NO_ATOM, LabelAtoms
 from epsilometer.outputs.columns import Block, Outputs
-from epsilometer.outputs.event_words import describe_group, name_of_part, score_words
+from epsilometer.outputs.event_words import describe_group
 from epsilometer.outputs.lines import Line
 from epsilometer.outputs.partition import (
     BlockPartition,
@@ -30,8 +30,6 @@ from epsilometer.outputs.shapes import shape_words
 __all__ = [
     "Event",
     "LogRatio",
-    "name_of_part",
-    "score_words",
     "witness_from_dict",
 ]
 

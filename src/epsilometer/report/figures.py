@@ -15,8 +15,8 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import check_choice
 from epsilometer.errors import InputError
+from epsilometer.one_line import cut
 from epsilometer.report import panels
-from epsilometer.report.formatting import cut
 from epsilometer.report.formatting import figure as short
 from epsilometer.report.loss_panel import LossPanel, loss_panel
 from epsilometer.report.outputs_svg import LEFT, RIGHT

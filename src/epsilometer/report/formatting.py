@@ -2,9 +2,7 @@
 
 import decimal
 
-from epsilometer.one_line import clean, counted, cut, frame_summary, uncut_line
-
-__all__ = ["clean", "counted", "cut"]
+from epsilometer.one_line import clean, cut, frame_summary, uncut_line
 
 # Characters of an input that a reader takes in at a glance; the whole input is in the JSON file.
 MAX_VALUE_CHARACTERS = 240
@@ -34,7 +32,7 @@ def display_value(value: object, most: int = MAX_VALUE_CHARACTERS) -> str:
     A data frame is shown by its shape and columns. Safe against a hostile `__repr__`.
     """
     # Imports NumPy, which an error message does not need.
-    from epsilometer.inputs.pairs import StoredDigest
+    from epsilometer.inputs.storing import StoredDigest
 
     if isinstance(value, StoredDigest):
         beginning = f"{plain(value.kind)} {clean(value.text)}"

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from epsilometer.one_line import clean, cut
 from epsilometer.report import wording
-from epsilometer.report.formatting import clean, cut, figure, figure_down, plain
+from epsilometer.report.formatting import figure, figure_down, plain
 from epsilometer.report.reservations import reservations
 from epsilometer.report.text import render_text
 from epsilometer.result import AuditResult, Verdict

@@ -9,7 +9,8 @@ from html import escape
 from typing import NamedTuple
 
 from epsilometer.arrays import Floats
-from epsilometer.report.formatting import cut, percent
+from epsilometer.one_line import cut
+from epsilometer.report.formatting import percent
 from epsilometer.report.panels import OutputsPanel
 
 # The colours of a page that defines none.

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from epsilometer.report import wording
 from epsilometer.report.formatting import plain
-
-# `epsilometer.result` imports these two from here.
-from epsilometer.report.notebook import for_notebooks as for_notebooks
-from epsilometer.report.notebook import render_fragment as render_fragment
 from epsilometer.report.reservations import recorded_rows, reservations
 from epsilometer.report.wording import SIDES, ReportRow, known_rows
 from epsilometer.result import AuditResult, Verdict, Witness

@@ -8,27 +8,23 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
-from epsilometer.errors import HIDDEN
 from epsilometer.guarantees import Guarantee, GuaranteeKind, parse_guarantee
+from epsilometer.one_line import clean, cut
 from epsilometer.outputs import Event
+from epsilometer.redaction import HIDDEN
 from epsilometer.report.formatting import (
     MAX_EVENT_CHARACTERS,
     MAX_VALUE_CHARACTERS,
-    clean,
-    cut,
+    bound_against,
     display_value,
+    duration,
+    figure,
+    figure_down,
+    figure_up,
+    percent,
+    plain,
 )
-
-# Other packages import the names that are repeated after "as" from here.
-from epsilometer.report.formatting import bound_against as bound_against
-from epsilometer.report.formatting import duration as duration
-from epsilometer.report.formatting import figure as figure
-from epsilometer.report.formatting import figure_down as figure_down
-from epsilometer.report.formatting import figure_up as figure_up
-from epsilometer.report.formatting import percent as percent
-from epsilometer.report.formatting import plain as plain
-from epsilometer.report.reservations import names_in, recorded_rows
-from epsilometer.report.reservations import reservations as reservations
+from epsilometer.report.reservations import names_in, recorded_rows, reservations
 from epsilometer.result import AuditResult, Finding, Verdict, Witness
 
 SIDES = ("left", "right")

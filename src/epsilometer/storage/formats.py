@@ -25,7 +25,7 @@ import numpy as np
 
 from epsilometer.arrays import Array
 from epsilometer.errors import InputError, MechanismError, short_repr
-from epsilometer.outputs.columns import EXACT
+from epsilometer.outputs.shapes import EXACT
 
 # Writing datasets.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilometer.errors import InputError, short_repr
-from epsilometer.storage.csv_parsing import Row, cell_value, csv_rows, header_of
+from epsilometer.storage.csv_parsing import Row, csv_rows, header_of
 from epsilometer.storage.formats import check_readable, settle, settled_texts
 from epsilometer.storage.text_lines import count_lines, text_lines
 
@@ -18,14 +18,10 @@ __all__ = [
     "CsvRows",
     "JsonLines",
     "JsonList",
-    "cell_value",
-    "csv_rows",
     "ends_with_empty",
     "has_side",
-    "header_of",
     "json_values",
     "must_have",
-    "text_lines",
 ]
 
 T = TypeVar("T")

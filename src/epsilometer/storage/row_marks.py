@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from epsilometer.errors import InputError
 from epsilometer.outputs import Block, Labels, Outputs
-from epsilometer.outputs.columns import FEATURED, leaves_of
+from epsilometer.outputs.shapes import FEATURED, leaves_of
 
 Keys = NDArray[np.uint64]
 # The first row and the one behind the last, counted from 0.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from epsilometer.report.wording import figure_down
+from epsilometer.report.formatting import figure_down
 from epsilometer.suites.outcomes import Entry, Outcome
 
 # With another seed, bounds of the same mechanism differ by chance. A difference of less than this

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from epsilometer.report.wording import figure, figure_up, percent, plain
+from epsilometer.report.formatting import figure, figure_up, percent, plain
 from epsilometer.result import AuditResult, Verdict
 from epsilometer.suites.outcomes import Entry, Outcome
 

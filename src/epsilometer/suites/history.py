@@ -14,12 +14,10 @@ from epsilometer.environment import package_version
 from epsilometer.errors import EpsilometerError, InputError
 from epsilometer.result import AuditResult
 from epsilometer.suites.family import Terms
-from epsilometer.suites.outcomes import Entry, Outcome
+from epsilometer.suites.outcomes import Outcome
 
 __all__ = [
-    "Entry",
     "History",
-    "Outcome",
     "RecordedBound",
     "Run",
 ]

@@ -7,8 +7,8 @@ from typing import Any
 
 from epsilometer.environment import package_version
 from epsilometer.report import wording
+from epsilometer.report.formatting import bound_against, duration, figure, figure_up, plain
 from epsilometer.report.html import TONES, page_environment
-from epsilometer.report.wording import bound_against, duration, figure, figure_up, plain
 from epsilometer.result import AuditResult, Verdict
 from epsilometer.suites.changes import Change
 from epsilometer.suites.family import Family

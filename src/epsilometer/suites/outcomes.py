@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.report.wording import figure, figure_down, parameter, plain, reservations
+from epsilometer.report.formatting import figure, figure_down, plain
+from epsilometer.report.reservations import reservations
+from epsilometer.report.wording import parameter
 from epsilometer.result import AuditResult, Verdict
 
 # Exit statuses of an audit; those of the command line are the same.

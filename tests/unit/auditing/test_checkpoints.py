@@ -15,7 +15,7 @@ from epsilometer.auditing.checkpoints import FileJournal
 from epsilometer.bounds import Counts
 from epsilometer.engine import Folded
 from epsilometer.engine.folding import TwoTallies
-from epsilometer.mechanisms.functions import BatchMechanism
+from epsilometer.mechanisms.callables import BatchMechanism
 from epsilometer.outputs import read_outputs
 from epsilometer.result import OnRequest
 from epsilometer.storage.journal import (

@@ -20,8 +20,8 @@ from epsilometer.auditing.lost_draws import counted_against, fewer_hits, more_hi
 from epsilometer.bounds import Counts
 from epsilometer.engine import OutOfTime, Sampler
 from epsilometer.engine.health import check_retries
+from epsilometer.mechanisms.callables import SingleMechanism
 from epsilometer.mechanisms.drawing_log import Incidents
-from epsilometer.mechanisms.functions import SingleMechanism
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 PAIR = em.Pair("left", "right", equal=True)

@@ -11,7 +11,8 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.audit_run import AuditRun
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import anytime_lower, anytime_upper, place_bets
+from epsilometer.bounds.anytime import anytime_lower, anytime_upper
+from epsilometer.bounds.betting import place_bets
 from epsilometer.engine import Sampler
 from epsilometer.engine.task_serialization import pack
 from epsilometer.methods import Method

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from epsilometer.bounds.binomial import bernstein_lower
+from epsilometer.bounds.bernstein import bernstein_lower
 from epsilometer.errors import InputError
 
 

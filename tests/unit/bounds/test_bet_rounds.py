@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from epsilometer.bounds.bet_rounds import BetOutcome, Guess, place_round
-from epsilometer.bounds.betting import lines_of, place_bets
+from epsilometer.bounds.betting import place_bets
 from epsilometer.bounds.binomial import Counts
+from epsilometer.bounds.supporting_lines import lines_of
 from epsilometer.claims import GaussianDP, PureDP
 
 GUESSES = [Guess(0.8, 0.3), Guess(0.4, 0.05)]

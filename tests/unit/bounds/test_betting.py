@@ -9,16 +9,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from epsilometer.bounds import Counts
-from epsilometer.bounds.betting import (
-    Lines,
-    anytime_lower,
-    anytime_upper,
-    growth_rate,
-    lines_of,
-    place_bets,
-    project,
-    supporting_lines,
-)
+from epsilometer.bounds.anytime import anytime_lower, anytime_upper
+from epsilometer.bounds.betting import growth_rate, place_bets, project
+from epsilometer.bounds.supporting_lines import Lines, lines_of, supporting_lines
 from epsilometer.claims import (
     ZCDP,
     ApproxDeltaDP,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
+from epsilometer.bounds.pure_by_renyi import greatest_divergence, least_epsilon
 from epsilometer.claims.renyi import bernoulli_divergence
 from epsilometer.errors import InputError
 

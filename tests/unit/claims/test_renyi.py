@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
-from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
+from epsilometer.bounds.pure_by_renyi import greatest_divergence, least_epsilon
 from epsilometer.claims import RenyiDP, bernoulli_divergence
 
 ORDERS = [1.0 + 2.0**-52, 1.0 + 1e-14, 1.0 + 1e-9, 1.0 + 1e-4, 1.5, 2.0, 30.0, 1e6]

@@ -8,21 +8,15 @@ from scipy.special import comb
 
 from epsilometer.bounds import Counts
 from epsilometer.engine import Fingerprints, correlation_checks
+from epsilometer.engine.correlation_checks import check_correlation, check_order
 from epsilometer.engine.fingerprints import fingerprint, row_hashes
-from epsilometer.engine.health import (
-    CHECKS,
-    check_correlation,
-    check_drift,
-    check_identifiers,
-    check_order,
-    check_repeats,
-    check_suppressed,
-)
+from epsilometer.engine.health import CHECKS, check_drift, check_identifiers, check_suppressed
 from epsilometer.engine.health_statistics import (
     USUAL_DEVIATIONS,
     clustering_evidence,
     hypergeometric_tails,
 )
+from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.errors import InputError
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.text_reading import DIFFERENT, GROWING, Identifier

@@ -8,13 +8,8 @@ import polars as pl
 import pytest
 
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import (
-    StoredDigest,
-    is_complete,
-    pair_digest,
-    pair_from_dict,
-    pair_to_dict,
-)
+from epsilometer.inputs.pairs import is_complete, pair_digest, pair_from_dict, pair_to_dict
+from epsilometer.inputs.storing import StoredDigest
 from epsilometer.storage import content_digest
 
 

@@ -19,7 +19,7 @@ from epsilometer.errors import InputError, MechanismError
 from epsilometer.mechanisms import as_mechanism
 from epsilometer.mechanisms.features import Features
 from epsilometer.outputs import read_outputs
-from epsilometer.outputs.columns import leaves_of, n_of_features
+from epsilometer.outputs.shapes import leaves_of, n_of_features
 from epsilometer.storage import code_digest
 
 N = 4000

@@ -18,7 +18,8 @@ from epsilometer.claims import (
 )
 from epsilometer.errors import InputError
 from epsilometer.methods import Task
-from epsilometer.methods.events import EventsMethod, Options
+from epsilometer.methods.comparison import Options
+from epsilometer.methods.events import EventsMethod
 from epsilometer.outputs import read_outputs
 
 CLAIMS = [

@@ -8,9 +8,9 @@ import pytest
 from epsilometer.errors import InputError
 from epsilometer.outputs import BlockPartition, Event, Group, Line, Partition, read_outputs
 from epsilometer.outputs.atoms import LabelAtoms, NumberAtoms
-from epsilometer.outputs.columns import leaves_of
 from epsilometer.outputs.number_words import number_text
 from epsilometer.outputs.scores import AdditiveScore, Term
+from epsilometer.outputs.shapes import leaves_of
 
 
 def event(partition, *cells):

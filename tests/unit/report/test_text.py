@@ -17,7 +17,7 @@ from epsilometer.claims import (
     TradeOffDP,
 )
 from epsilometer.inputs import Pair
-from epsilometer.inputs.pairs import StoredDigest
+from epsilometer.inputs.storing import StoredDigest
 from epsilometer.outputs import Event, Partition
 from epsilometer.report.html import render_html
 from epsilometer.report.text import render_text

@@ -11,8 +11,8 @@ import epsilometer as em
 from epsilometer.errors import InputError
 from epsilometer.mechanisms.recordings import recorded_outputs
 from epsilometer.outputs import Numbers
+from epsilometer.storage.csv_parsing import csv_rows, header_of
 from epsilometer.storage.formats import number_or_text, settle, settled_texts
-from epsilometer.storage.recorded_texts import csv_rows, header_of
 
 
 @pytest.fixture

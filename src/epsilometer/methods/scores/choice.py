@@ -21,7 +21,7 @@ from epsilometer.methods.scores.stacked import stacked_score
 from epsilometer.methods.scores.summaries import summary_scores
 from epsilometer.methods.scores.values import learn_outcomes
 from epsilometer.outputs import Block, Outputs
-from epsilometer.outputs.columns import is_long_number
+from epsilometer.outputs.shapes import is_long_number
 
 # Draws per side that learn a function of a single value, of at most 48 intervals: more would move
 # it by less than a curve along it is wrong.

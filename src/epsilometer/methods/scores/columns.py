@@ -24,8 +24,9 @@ from epsilometer.methods.scores.learned import (
 from epsilometer.methods.scores.line import line_scores
 from epsilometer.methods.scores.values import learn_column_outcomes
 from epsilometer.outputs import Block, BlockPartition, Group, Numbers, Outputs, Partition
-from epsilometer.outputs.columns import concatenate_columns, leaves_of
+from epsilometer.outputs.columns import concatenate_columns
 from epsilometer.outputs.scores import AdditiveScore
+from epsilometer.outputs.shapes import leaves_of
 
 # Columns that become candidates: those in which the sides differ most. More would cost time, and
 # one of them is nearly always enough.

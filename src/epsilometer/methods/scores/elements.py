@@ -21,8 +21,9 @@ from epsilometer.methods.scores.folds import fold_of_rows
 from epsilometer.methods.scores.learned import ContinuousScore, ShapeScore, one_group
 from epsilometer.methods.scores.regression import fit_regression
 from epsilometer.outputs import Block, Group, Numbers
-from epsilometer.outputs.columns import Column, concatenate_columns, leaves_of
+from epsilometer.outputs.columns import Column, concatenate_columns
 from epsilometer.outputs.scores import AdditiveScore
+from epsilometer.outputs.shapes import leaves_of
 
 # Shapes that are scored, the most frequent first.
 _MOST_SHAPES = 64

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from epsilometer.arrays import Floats
 from epsilometer.methods.scores.learned import LearnedScore, ScoredCells
 from epsilometer.outputs import Event, Outputs, Partition
-from epsilometer.outputs.columns import FEATURED, n_of_features
+from epsilometer.outputs.shapes import FEATURED, n_of_features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 from epsilometer.arrays import Array
 from epsilometer.methods.scores.cells import FEWEST_REPEATS
 from epsilometer.outputs import Block, Numbers
-from epsilometer.outputs.columns import EXACT, has_digit
+from epsilometer.outputs.shapes import EXACT, has_digit
 
 
 def line_of_long_numbers(left: Block, right: Block) -> int | None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from epsilometer.methods.scores import additive
-from epsilometer.methods.scores.additive import FOLDS, Side, fit, fit_score, folds_of, starts_of
+from epsilometer.methods.scores.additive import Side, fit, fit_score, folds_of, starts_of
 from epsilometer.methods.scores.cells import cut_columns
+from epsilometer.methods.scores.folds import FOLDS
 from epsilometer.outputs import read_outputs
 
 

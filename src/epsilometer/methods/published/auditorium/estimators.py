@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from epsilometer.bounds.binomial import bernstein_lower
+from epsilometer.bounds.bernstein import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.claims.base import check_at_least, check_choice
 from epsilometer.claims.renyi import check_order

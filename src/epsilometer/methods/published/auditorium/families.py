@@ -16,7 +16,7 @@ from numpy.polynomial import chebyshev
 from scipy.special import expit
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds.bets_on_means import THRESHOLDS
+from epsilometer.bounds.pure_by_renyi import THRESHOLDS
 from epsilometer.claims.base import check_choice, check_positive, check_whole
 from epsilometer.claims.renyi import check_order
 from epsilometer.errors import InputError

@@ -17,8 +17,8 @@ from scipy.linalg import block_diag
 from epsilometer.arrays import Floats, Integers
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, nested_p_value
+from epsilometer.bounds.bernstein import bernstein_lower
 from epsilometer.bounds.bets_on_means import MeanBet, bet_lower
-from epsilometer.bounds.binomial import bernstein_lower
 from epsilometer.claims import ApproxDeltaDP, ApproxDP, Claim, PureDP
 from epsilometer.claims.base import check_choice
 from epsilometer.environment import one_thread

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 
 from epsilometer.arrays import Floats, Integers
-from epsilometer.bounds.bets_on_means import greatest_divergence, least_epsilon
+from epsilometer.bounds.pure_by_renyi import greatest_divergence, least_epsilon
 from epsilometer.claims import Claim, PureDP, RenyiDP
 from epsilometer.environment import one_thread
 from epsilometer.errors import InputError
@@ -33,7 +33,6 @@ from epsilometer.outputs.events import LogRatio
 from epsilometer.result import Finding
 
 __all__ = [
-    "GUARANTEE",
     "NAME",
     "Options",
     "PublishedProposal",
@@ -41,7 +40,6 @@ __all__ = [
     "VariationalProposal",
     "half_range",
     "published_divergence",
-    "published_error",
     "restored_function",
 ]
 

@@ -67,7 +67,7 @@ class LevelMap:
     def plot(self) -> "Figure":
         """The map as a matplotlib figure: a line over numbers, a grid over pairs, else bars."""
         from epsilometer.report.level_figure import draw_levels, level_picture
-        from epsilometer.report.text import for_notebooks
+        from epsilometer.report.notebook import for_notebooks
 
         return for_notebooks(draw_levels(level_picture(self)))
 

@@ -10,11 +10,12 @@ import epsilometer as em
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.methods import Task
-from epsilometer.methods.published.auditorium.families import best_function, variational_value
-from epsilometer.methods.published.auditorium.renyi_variational import (
+from epsilometer.methods.published.auditorium.families import (
     Options,
-    RenyiVariationalMethod,
+    best_function,
+    variational_value,
 )
+from epsilometer.methods.published.auditorium.renyi_variational import RenyiVariationalMethod
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.events import LogRatio
 from epsilometer.outputs.scores import NetworkScore
