@@ -741,6 +741,32 @@ def _(document: Document, rng: Generator) -> bool:
     return True
 
 
+@_forgery("detectable: rare outputs with no probability")
+def _(document: Document, rng: Generator) -> bool:
+    values: list[Any] = [-0.1, 0.0, 1.5, "x", True, []]
+    document["detectable_mass"] = values[int(rng.integers(len(values)))]
+    return True
+
+
+@_forgery("detectable: rare outputs, after a refutation or by a measurement")
+def _(document: Document, rng: Generator) -> bool:
+    document["detectable_mass"] = 0.01
+    return document["verdict"] in ("refuted", None)
+
+
+@_forgery("blind: although it refuted, measured or was not trusted")
+def _(document: Document, rng: Generator) -> bool:
+    document["blind"] = "the outputs never repeat"
+    return document["verdict"] != "not refuted"
+
+
+@_forgery("blind: for no reason")
+def _(document: Document, rng: Generator) -> bool:
+    values: list[Any] = ["", 0, True, [], {}]
+    document["blind"] = values[int(rng.integers(len(values)))]
+    return True
+
+
 # Bets of audits that stop early.
 
 
@@ -1102,6 +1128,27 @@ def _(document: Document, rng: Generator) -> bool:
     if line is None or document["lower_bound"] == 0.0:
         return False
     line[1] = -0.2
+    return True
+
+
+@_forgery("line: another order of the counts")
+def _(document: Document, rng: Generator) -> bool:
+    details = _details(document)
+    if "variance" not in details:
+        return False
+    if rng.random() < 0.5:
+        details["variance"] = "rare"
+    else:
+        del details["variance"]
+    return True
+
+
+@_forgery("line: two separate bounds instead of it")
+def _(document: Document, rng: Generator) -> bool:
+    details = _details(document)
+    if document["lower_bound"] == 0.0 or details.pop("line", None) is None:
+        return False
+    details["left_share"] = 0.5
     return True
 
 

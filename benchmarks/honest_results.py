@@ -478,6 +478,36 @@ def _kinds_of_endings() -> Iterator[Kind]:
     yield Kind("recorded draws", _recorded)
 
 
+def _unread_texts(x: int, n: int, rng: np.random.Generator) -> Any:
+    letters = rng.choice(list("abcdefghij"), (n, 24))
+    return ["".join(text) for text in letters]
+
+
+def _replayed_on_recording(seed: int) -> AuditResult:
+    """The rows behind those that the audit used."""
+    rng = np.random.default_rng([seed, 9])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "draws.npz"
+        np.savez(path, left=rng.laplace(0.0, 0.4, 1500), right=rng.laplace(1.0, 0.4, 1500))
+        recording = em.from_recording(path, pair=PAIR)
+        found = em.audit(recording, None, em.PureDP(1.0), samples=800, seed=seed)
+        return em.replay(found, recording, samples=600, seed=seed + 1)
+
+
+def _kinds_that_say_little() -> Iterator[Kind]:
+    """Audits that could not have refuted anything, and answers that never change."""
+    texts = em.from_batch(_unread_texts, name="texts that never repeat")
+    constant = em.from_batch(lambda x, n, rng: np.zeros(n), name="constant")
+    for early in (False, True):
+        options = {"stop_early": early}
+        ending = ", stop_early" if early else ""
+        yield Kind(f"texts that never repeat{ending}", _Audit(texts, em.PureDP(1.0), options))
+        few = {**options, "samples": 20}
+        yield Kind(f"too few draws for the claim{ending}", _Audit(laplace(), em.PureDP(3.0), few))
+        yield Kind(f"constant{ending}", _Audit(constant, em.PureDP(0.5), options))
+    yield Kind("replay on a recording", _replayed_on_recording)
+
+
 def kinds() -> list[Kind]:
     """All kinds of honest results."""
     found = [
@@ -489,6 +519,7 @@ def kinds() -> list[Kind]:
         *_kinds_of_entries(),
         *_kinds_of_searches(),
         *_kinds_of_endings(),
+        *_kinds_that_say_little(),
     ]
     assert len({kind.name for kind in found}) == len(found)
     return found

@@ -416,14 +416,11 @@ class SupportLine:
         slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from
             the counts; otherwise it is the other way round. It decides which counts are more
             extreme.
-        has_binomial_variance: whether the order of the counts takes the variance of the left count
-            at q = 0 for n·δ·(1 − δ) instead of n·δ.
     """
 
     slope: float
     shift: float
     slope_is_fixed: bool
-    has_binomial_variance: bool = False
 
 
 @dataclass(frozen=True)
@@ -639,11 +636,9 @@ def _threshold_by_score(
 
     With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
     Any z that depends on nothing but shift and level gives regions that are nested in r, hence a
-    sound order.
+    sound order. This one takes the variance of the left count at q = 0 for n·shift·(1 − shift).
     """
-    z = -_NORMAL.inv_cdf(level)
-    if line.has_binomial_variance:
-        z *= math.sqrt(1.0 - line.shift)
+    z = -_NORMAL.inv_cdf(level) * math.sqrt(1.0 - line.shift)
     start = above.trials * line.shift
     s = above.hits - start
     if s <= 0.0:
@@ -737,19 +732,14 @@ class StatedClaim:
     at_delta: float | None = None
     curve: ClaimCurve | None = None
 
-    def line_at(self, value: float, has_binomial_variance: bool = False) -> SupportLine:
+    def line_at(self, value: float) -> SupportLine:
         """The line P(E) ≤ e^ε·Q(E) + δ of a claim of lines, at a value of its own parameter."""
         if self.notion == "approx-delta":
             assert self.epsilon is not None
             slope = math.exp(min(self.epsilon, _LARGEST_EXPONENT))
             return SupportLine(slope=slope, shift=value, slope_is_fixed=True)
         slope = math.exp(min(value, _LARGEST_EXPONENT))
-        return SupportLine(
-            slope=slope,
-            shift=self.delta,
-            slope_is_fixed=False,
-            has_binomial_variance=has_binomial_variance,
-        )
+        return SupportLine(slope=slope, shift=self.delta, slope_is_fixed=False)
 
     def least_value(self, p: float, q: float, near: ClaimCurve | None = None) -> float:
         """The least value of the own parameter that allows P(E) = p and Q(E) = q.
@@ -1043,9 +1033,6 @@ def prove_by_event(finding: StoredFinding) -> Proof:
         return Proof(failure=0.0)
     if not _is_seen_more_often_above(finding):
         return Proof(failure=1.0)
-    if "left_share" in finding.details:  # two separate bounds, in results of earlier versions
-        share = _number(finding.details, "left_share")
-        return Proof(_failure_of_two_limits(finding, finding.above, finding.below, share))
     return Proof(_failure_of_stored_line(finding))
 
 
@@ -1061,10 +1048,11 @@ def _prove_by_claimed_line(finding: StoredFinding) -> Proof:
     if finding.bound > 0.0 and not _is_seen_more_often_above(finding):
         needed = 1.0
     elif finding.bound > 0.0:
-        line = finding.claim.line_at(finding.bound, _has_binomial_variance(finding))
+        line = finding.claim.line_at(finding.bound)
         needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
 
-    claimed = finding.claim.line_at(finding.claim.value, _has_binomial_variance(finding))
+    claimed = finding.claim.line_at(finding.claim.value)
+    check_order_of_counts(finding, claimed)
 
     def refutes_claim_at(failure: float) -> bool:
         # The order of the counts is the one of the audit, whatever the failure probability. A
@@ -1102,7 +1090,7 @@ def _clearly_refutes_more(finding: StoredFinding) -> bool | None:
     clear = claimed + max(0.25 * (suggested - claimed), 0.02)
     if clear >= suggested:
         return None
-    line = finding.claim.line_at(clear, _has_binomial_variance(finding))
+    line = finding.claim.line_at(clear)
     needed = failure_to_refute_line(line, finding.above, finding.below, finding.failure)
     return True if needed <= finding.failure * (1.0 - 4.0 * _COARSENESS) else None
 
@@ -1130,6 +1118,7 @@ def _failure_of_stored_line(finding: StoredFinding) -> float:
     greatest q is checked: values grow with p and fall with q, so no point of the line proves less.
     """
     line = _read_line(finding)
+    check_order_of_counts(finding, line)
     above = finding.above
     below = finding.below
     is_of_complement = _truth(finding.details, "complement")
@@ -1163,20 +1152,20 @@ def _read_line(finding: StoredFinding) -> SupportLine:
     if fixed not in ("slope", "shift"):
         _cannot_check(f"a line with a fixed {fixed!r:.40} is not known")
     _require(slope > 0.0 and shift >= 0.0, f"a line of slope {slope} from {shift}")
-    return SupportLine(
-        slope=slope,
-        shift=shift,
-        slope_is_fixed=fixed == "slope",
-        has_binomial_variance=_has_binomial_variance(finding),
-    )
+    return SupportLine(slope=slope, shift=shift, slope_is_fixed=fixed == "slope")
 
 
-def _has_binomial_variance(finding: StoredFinding) -> bool:
-    """Which order of the counts the finding was made with; files of earlier versions do not say."""
+def check_order_of_counts(finding: StoredFinding, line: SupportLine) -> None:
+    """Proves that a finding orders counts as this checker does.
+
+    There must be no choice: whoever could take the better of two orders in hindsight would err
+    more often than stated.
+    """
+    if line.slope_is_fixed or line.shift == 0.0:
+        return
     variance = finding.details.get("variance")
-    if variance not in (None, "binomial"):
+    if variance != "binomial":
         _cannot_check(f"an order of counts by the variance {variance!r:.40} is not known")
-    return variance == "binomial"
 
 
 def _failure_of_two_limits(
@@ -2114,6 +2103,30 @@ def check_detectable(document: Any, first: StoredFinding) -> None:
     _require(least >= claimed * (1.0 - _SAME), f"a claim of {claimed} cannot be refuted at {least}")
 
 
+def check_blind(document: Any) -> None:
+    """Proves that only an audit that refuted nothing says that it could not have."""
+    blind = document.get("blind")
+    if blind is None:
+        return
+    _require(isinstance(blind, str) and bool(blind), f"blind = {blind!r:.40} is no reason")
+    verdict = document["verdict"]
+    _require(verdict == "not refuted", f"an audit with the verdict {verdict!r:.40} was not blind")
+
+
+def check_detectable_mass(document: Any) -> None:
+    """Proves that the rarest output that would have refuted has a probability, if one is stated."""
+    mass = document.get("detectable_mass")
+    if mass is None or mass in ("inf", math.inf):
+        return
+    probability = _as_number(mass, "detectable_mass")
+    _require(0.0 < probability <= 1.0, f"an output with the probability {probability}")
+    verdict = document["verdict"]
+    _require(
+        verdict in ("not refuted", "inconclusive"),
+        f"an audit with the verdict {verdict!r:.40} would have refuted no rare output",
+    )
+
+
 def check_draws(document: Any, findings: Sequence[StoredFinding]) -> None:
     """Proves that no more was counted than drawn, and no more drawn than asked for.
 
@@ -2453,6 +2466,8 @@ def weakening_facts(document: Any) -> list[str]:  # noqa: C901  # one question a
     """What the reader of a result should know before believing it, one phrase each."""
     settings = document["settings"]
     facts = []
+    if document.get("blind") is not None:
+        facts.append(f"which means little: {document['blind']:.200}")
     suppressed = _names(settings, "suppress")
     if suppressed:
         word = "check" if len(suppressed) == 1 else "checks"
@@ -2833,6 +2848,11 @@ def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Chec
 def _read(result: Any) -> Any:
     if hasattr(result, "to_json"):
         return json.loads(result.to_json())
+    if not isinstance(result, str | bytes | bytearray | os.PathLike | Mapping):
+        _cannot_check(
+            f"this is no result of an audit but a {type(result).__name__}; only what audit, "
+            "measure, compare and replay return has the counts that prove it"
+        )
     if isinstance(result, Mapping):
         return json.loads(json.dumps(result))
     is_path = isinstance(result, os.PathLike)
@@ -2858,6 +2878,8 @@ def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:
     check_verdict(document, first)
     check_constant_answers(document)
     check_detectable(document, first)
+    check_detectable_mass(document)
+    check_blind(document)
     check_p_value(document, first)
 
     # Was more counted than drawn, or more risked than allowed?

@@ -155,6 +155,22 @@ def test_what_weakens_the_reading_is_repeated(fact):
     assert weakened.reason == f"{plain.reason}, {fact}"
 
 
+def test_a_blind_audit_is_said_to_mean_little():
+    document = honest("too few draws for the claim")
+    assert document["blind"]
+    check = em.verify(document)
+    assert check.holds is True
+    assert f"which means little: {document['blind']}" in check.reason
+
+
+def test_what_is_no_result_is_named():
+    scores = em.from_scores(np.arange(60.0), np.arange(60.0))
+    for thing in (scores.check(em.PureDP(1.0)), 3, None, [1]):
+        check = em.verify(thing)
+        assert check.holds is None
+        assert f"no result of an audit but a {type(thing).__name__}" in check.reason
+
+
 def _with_rows(document, chose, proved):
     entry = {"digest": "", "chose": chose, "proved": proved}
     draws = [{**entry, "input": side} for side in ("left", "right")]

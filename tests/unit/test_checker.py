@@ -483,7 +483,6 @@ def _changed(value):
 _HARMLESS = {
     "detectable",
     "samples_used",
-    "left_share",
     "curve_at",
     "curve_near",
     "complement",

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import epsilometer as em
@@ -120,6 +121,32 @@ def test_a_batch_function_a_replay_and_a_limit_of_our_own_pass_it_on(ring):
         with pytest.raises(TimeoutError) as caught:
             run()
         assert caught.value is error
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("at", [1, 250])
+def test_features_of_recorded_outputs_pass_it_on(ring, rng, tmp_path, error, at):
+    """They are computed by `compare`, and while a recording is read."""
+    np.savez(tmp_path / "draws.npz", left=rng.normal(size=300), right=rng.normal(size=300))
+    calls = []
+
+    def feature(output):
+        calls.append(output)
+        if len(calls) == at:
+            signal.raise_signal(signal.SIGUSR1)
+        return output
+
+    recording = em.from_recording(tmp_path / "draws.npz", features=feature)
+    ring(error)
+    for run in (
+        lambda: em.compare(recording.left, recording.right, em.PureDP(1.0), seed=0),
+        lambda: em.audit(recording, None, em.PureDP(1.0), samples=300, seed=0),
+    ):
+        calls.clear()
+        with pytest.raises(type(error)) as caught:
+            run()
+        assert caught.value is error
+        assert len(calls) == at
 
 
 def test_an_error_that_the_mechanism_makes_of_it_is_still_the_callers(ring):

@@ -128,6 +128,7 @@ def audit(
     return audit_with_config(mechanism, inputs, claim, config)
 
 
+@callers_handlers_relayed()
 def audit_with_config(
     mechanism: object,
     inputs: Inputs | None,
@@ -185,6 +186,7 @@ def measure(
     return measure_with_config(mechanism, inputs, notion, fixed, config)
 
 
+@callers_handlers_relayed()
 def measure_with_config(
     mechanism: object,
     inputs: Inputs | None,
@@ -219,6 +221,7 @@ def compare(
 ) -> AuditResult[None]: ...
 
 
+@callers_handlers_relayed()
 def compare(
     left_outputs: object,
     right_outputs: object,
@@ -369,6 +372,7 @@ def _split(outputs: Outputs, seed: int, side: int) -> _Split:
     return _Split(training=shuffled.take(slice(0, n_train)), fresh=shuffled.take(slice(n_train, n)))
 
 
+@callers_handlers_relayed()
 def replay(
     result: AuditResult[VerdictT],
     mechanism: object,
