@@ -24,6 +24,12 @@ _N_TAIL_CUTS = 32
 _N_EVEN_CUTS = 17
 # Smallest number of draws beyond the outermost cut.
 _FEWEST_BEYOND_CUT = 4.0
+# Cuts around the last draw of a side, in draws before and after it: each twice as far. Where one
+# side ends early (an edge of its support), the best tail begins there or a few draws beyond.
+_EDGE_STEPS = np.append(0, 2 ** np.arange(1, 8))
+# Fewest draws beyond the last one of a side that make an edge: nearer to the end, the cuts of the
+# tails are as close.
+_FEWEST_BEYOND_EDGE = 32
 # Draws per side that are sorted to place cuts: more would hardly move them, and all draws are
 # counted between the cuts.
 _SORTED_ROWS = 1 << 16
@@ -120,8 +126,8 @@ class Sliced:
         tail_sizes = np.geomspace(_FEWEST_BEYOND_CUT, 0.5 * total, _N_TAIL_CUTS)
         even_sizes = np.linspace(0.04, 0.96, _N_EVEN_CUTS) * total
         sizes = np.concatenate([tail_sizes, even_sizes])
-        ranks = np.concatenate([sizes, total - sizes]).astype(np.int64).clip(0, total - 1)
-        ranks = np.unique(ranks)
+        ranks = np.concatenate([sizes, total - sizes, *_ranks_near_edges(ordered, left, right)])
+        ranks = np.unique(ranks.astype(np.int64).clip(0, total - 1))
         # A cut lies before the first of equal scores.
         first_of_ties = np.unique(np.searchsorted(ordered, ordered[ranks]))
         cuts = first_of_ties[first_of_ties > 0]
@@ -140,6 +146,29 @@ class Sliced:
             sizes=counts.astype(np.float64),
             shares=cuts / total,
         )
+
+
+def _ranks_near_edges(ordered: Floats, left: Floats, right: Floats) -> list[Integers]:
+    """Ranks before and after the first and the last draw of either side, where the other goes on.
+
+    Args:
+        ordered: shape (k,), the sorted scores that place the cuts.
+        left: shape (n,), scores of the left draws.
+        right: shape (m,), scores of the right draws.
+    """
+    total = len(ordered)
+    ranks = []
+    for side in (left, right):
+        if not len(side):
+            continue
+        first = int(np.searchsorted(ordered, side.min()))
+        last = int(np.searchsorted(ordered, side.max(), side="right"))
+        for edge, n_beyond in ((first, first), (last, total - last)):
+            if n_beyond >= _FEWEST_BEYOND_EDGE:
+                # At most halfway to the end of the other side.
+                steps = _EDGE_STEPS[n_beyond // 2 >= _EDGE_STEPS]
+                ranks += [edge - steps, edge + steps]
+    return ranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,3 +121,24 @@ def test_a_simple_event_is_not_preferred_for_its_luck(seed):
     candidate = EventsMethod().propose(*training, TASK).candidate
     p, q = candidate.oriented(*(float(np.mean(candidate.event.contains(each))) for each in fresh))
     assert worth(p, q) > 0.9
+
+
+def test_cuts_lie_close_to_the_edge_of_a_support() -> None:
+    # Without cuts of its own, the edge (at 0.6) would lie between two cuts that are 4 % of the
+    # draws apart.
+    left = np.linspace(0.6, 1.6, 3001)
+    right = np.linspace(0.0, 1.0, 3000, endpoint=False)
+    sliced = Sliced.of(left, right)
+    # The largest tails without a single draw of the other side, and their sizes.
+    above = sliced.at[-1] - sliced.at
+    left_above = sliced.lefts[-1] - sliced.lefts
+    beyond_right = int(above[left_above == above].max())
+    beyond_left = int(sliced.at[sliced.lefts == 0].max())
+    assert beyond_right == np.count_nonzero(left > right.max())
+    assert beyond_left == np.count_nonzero(right < left.min())
+
+
+def test_equal_supports_have_no_further_cuts() -> None:
+    even = np.linspace(0.0, 1.0, 3000)
+    uneven = np.linspace(0.0, 1.0, 3000) ** 1.2
+    assert len(Sliced.of(even, uneven).at) <= 2 * (32 + 17) + 1
