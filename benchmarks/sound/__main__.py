@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmarks.sound.cases import Case, all_cases
 from benchmarks.sound.running import Plan, Row, run_rows
@@ -41,25 +42,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(cases))
         return 0
     seed = secrets.randbits(48) if chosen.seed is None else chosen.seed
+    rows: list[Row] = []
+    if chosen.resume:
+        seed, rows = _done_before(chosen)
+    # Those that run now; the table has the earlier ones, too.
+    waiting = {name: case for name, case in cases.items() if name not in {row.name for row in rows}}
+    cases = {
+        name: case
+        for name, case in all_cases().items()
+        if name in cases or name in {row.name for row in rows}
+    }
     ends = time.monotonic() + 60.0 * chosen.minutes
-    plan = Plan(seed, chosen.runs, row_false_alarm(cases.values()))
+    plan = Plan(seed, chosen.runs, row_false_alarm(all_cases().values()))
     print(
-        f"sound: {len(cases)} rows, seed {seed}, at most {chosen.minutes:g} minutes, {chosen.jobs} processes",
+        f"sound: {len(waiting)} rows, seed {seed}, at most {chosen.minutes:g} minutes, {chosen.jobs} processes",
         flush=True,
     )
     # In the workers, which load NumPy after this: processes that each take all cores wait for one another.
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    rows: list[Row] = []
-    left = _rows_by_entry(cases)
-    for row in run_rows(list(cases.values()), plan, chosen.jobs, ends):
+    left = _rows_by_entry(waiting)
+    for row in run_rows(list(waiting.values()), plan, chosen.jobs, ends):
         rows.append(row)
         if row.state != "not run":
             _show(row, cases, left, rows)
     order = {name: place for place, name in enumerate(cases)}
     rows.sort(key=lambda row: order[row.name])
     pooled = margins(cases, rows)
-    _write(chosen.out, rows, pooled, {"seed": seed, "minutes": chosen.minutes, "only": chosen.only})
+    _write(chosen.out, rows, pooled, {"seed": seed, "runs": chosen.runs, "only": chosen.only})
     if chosen.document:
         _document(chosen, rows, pooled, seed)
     for margin in pooled:
@@ -69,6 +79,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
     print(f"sound: {summary(rows, pooled)}; {chosen.out / 'table.md'}")
     return int(any(row.is_bad for row in rows) or any(margin.is_above for margin in pooled))
+
+
+def _done_before(chosen: argparse.Namespace) -> tuple[int, list[Row]]:
+    """The seed of the table in the folder, and the rows that it has and that need not run again.
+
+    A row has the same seeds whenever it runs, so that a table in two parts is the one that a longer
+    run would have made.
+    """
+    stored = json.loads((chosen.out / "table.json").read_text(encoding="utf-8"))
+    done = [
+        Row(**{**row, "seeds": tuple(row["seeds"]), **_figures_of(row)})
+        for row in stored["rows"]
+        if row["state"] not in ("not run", "failed")
+    ]
+    return int(stored["settings"]["seed"]), done
+
+
+def _figures_of(row: dict[str, Any]) -> dict[str, float]:
+    """Figures that do not exist are None in the file."""
+    return {
+        name: float("nan") if row[name] is None else row[name] for name in ("allowed", "figure")
+    }
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -91,6 +123,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--seed", type=int, default=None, help="repeats a table [default: fresh, and printed]"
+    )
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="goes on with the table in --out: runs what was not run or failed, with its seed",
     )
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 2, help="processes [default: one per core]"
@@ -167,9 +204,10 @@ def _document(
 ) -> None:
     """Keeps the table, and the command that gives it, for `docs/generate.py`."""
     only = "".join(f" --only '{text}'" for text in chosen.only)
-    command = (
-        f'make sound ARGS="--seed {seed} --minutes {chosen.minutes:g} --runs {chosen.runs}{only}"'
-    )
+    # A table in several parts is the one that a single, longer run would have made.
+    minutes = "" if chosen.resume else f" --minutes {chosen.minutes:g}"
+    only = "" if chosen.resume else only
+    command = f'make sound ARGS="--seed {seed}{minutes} --runs {chosen.runs}{only}"'
     figures = json.loads(FIGURES.read_text(encoding="utf-8"))
     figures["soundness"] = {"command": command, "markdown": markdown(rows, pooled).split("\n")}
     FIGURES.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -2848,17 +2848,19 @@ def verify(result: Any, recording: str | os.PathLike[str] | None = None) -> Chec
 def _read(result: Any) -> Any:
     if hasattr(result, "to_json"):
         return json.loads(result.to_json())
-    if not isinstance(result, str | bytes | bytearray | os.PathLike | Mapping):
-        _cannot_check(
-            f"this is no result of an audit but a {type(result).__name__}; only what audit, "
-            "measure, compare and replay return has the counts that prove it"
-        )
     if isinstance(result, Mapping):
         return json.loads(json.dumps(result))
-    is_path = isinstance(result, os.PathLike)
-    if is_path or (isinstance(result, str) and not result.lstrip().startswith("{")):
+    is_text = isinstance(result, bytes) or (
+        isinstance(result, str) and result.lstrip().startswith("{")
+    )
+    if is_text:
+        return json.loads(result)
+    if isinstance(result, str | os.PathLike):
         return json.loads(Path(result).read_text(encoding="utf-8"))
-    return json.loads(result)
+    _cannot_check(
+        f"this is no result of an audit but a {type(result).__name__}; only what audit, measure, "
+        "compare and replay return has the counts that prove it"
+    )
 
 
 def _verify(document: Any, recording: str | os.PathLike[str] | None) -> Check:

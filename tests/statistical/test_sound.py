@@ -164,3 +164,16 @@ def test_no_time_is_said(tmp_path, capfd):
 def test_unknown_rows_are_refused(capsys):
     assert main(["--only", "no such row"]) == 2
     assert "--list" in capsys.readouterr().out
+
+
+def test_a_table_in_two_parts_is_the_one_of_a_longer_run(tmp_path, capfd):
+    rows = ["--only", "Clopper", "--only", "p-value of one run", "--jobs", "1"]
+    assert main([*rows, "--seed", "3", "--out", str(tmp_path / "whole")]) == 0
+    parts = ["--out", str(tmp_path / "parts")]
+    assert main(["--only", "Clopper", "--jobs", "1", "--seed", "3", *parts]) == 0
+    assert main([*rows, "--resume", *parts]) == 0
+    assert "sound: 3 rows, seed 3" in capfd.readouterr().out
+    tables = [
+        (tmp_path / name / "table.md").read_text(encoding="utf-8") for name in ("whole", "parts")
+    ]
+    assert tables[0] == tables[1]
