@@ -4,7 +4,7 @@ Libraries are recognised by their methods, so that none of them is imported.
 """
 
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import betainc
 
 from epsilometer.arrays import Booleans, Floats
-from epsilometer.auditing.score_values import as_array, read_scores
-from epsilometer.errors import EpsilometerWarning, InputError
+from epsilometer.auditing.score_values import as_array, is_missing, read_scores
+from epsilometer.errors import EpsilometerWarning, InputError, short_repr
 
 # Fewer canaries refute next to nothing: ten right guesses of ten have probability 0.001 by chance.
 FEWEST_CANARIES = 10
@@ -73,11 +73,9 @@ def _joined(scores: Any, included: Any, ids: Any, included_ids: Any) -> tuple[An
         )
     position_of_score = _positions(score_ids, "scores")
     position_of_coin = _positions(coin_ids, "included")
-    _check_same(position_of_score, position_of_coin, "has no score")
-    _check_same(position_of_coin, position_of_score, "has a score, but `included` lacks it")
-    ordered_scores = list(score_values)
+    _check_same(position_of_score, position_of_coin)
     ordered_coins = [coin_values[position_of_coin[identifier]] for identifier in score_ids]
-    return ordered_scores, ordered_coins
+    return list(score_values), ordered_coins
 
 
 def _any_mapping(*values: Any) -> bool:
@@ -98,11 +96,25 @@ def _split_ids(values: Any, ids: Any, name: str, option: str) -> tuple[list[Hash
         return own_ids, values
     if own_ids is not None:
         raise InputError(f"{name} comes with ids of its own: leave out {option}=")
-    given = ids if isinstance(ids, list) else as_array(option, ids).ravel().tolist()
+    given = _as_ids(option, ids)
     values = as_array(name, values)
     if values.ndim != 1 or len(given) != len(values):
         raise InputError(f"{option} has {len(given)} entries and {name} {len(values)}")
-    return list(given), values
+    return given, values
+
+
+def _as_ids(option: str, ids: Any) -> list[Hashable]:
+    """The ids as Python objects, from a sequence, an array, a series or an iterator."""
+    if isinstance(ids, str | bytes | Mapping) or not isinstance(ids, Iterable):
+        raise InputError(f"{option}={short_repr(ids)} must be a list of ids, one per canary")
+    shape = getattr(ids, "shape", (1,))
+    if len(shape) != 1:
+        raise InputError(f"{option} has shape {tuple(shape)}: it must be one-dimensional")
+    # Arrays, tensors, and series of most libraries say themselves what their Python objects are.
+    for to_objects in ("tolist", "to_list", "to_pylist"):
+        if hasattr(ids, to_objects):
+            return list(getattr(ids, to_objects)())
+    return list(ids)
 
 
 def _is_series(values: Any) -> bool:
@@ -112,11 +124,21 @@ def _is_series(values: Any) -> bool:
 
 
 def _positions(ids: Sequence[Hashable], name: str) -> dict[Hashable, int]:
-    """Where each id stands; raises if one is repeated."""
+    """Where each id stands; raises if one is missing or repeated."""
+    n_missing = sum(map(_is_missing_id, ids))
+    if n_missing:
+        count = "1 id is" if n_missing == 1 else f"{n_missing} ids are"
+        raise InputError(f"{name}: {count} missing (None or NaN): every canary needs its id")
     positions: dict[Hashable, int] = {}
     repeated: list[Hashable] = []
     for position, identifier in enumerate(ids):
-        if identifier in positions:
+        try:
+            is_repeated = identifier in positions
+        except TypeError as error:
+            raise InputError(
+                f"{name}: {short_repr(identifier)} cannot be an id: take texts or whole numbers"
+            ) from error
+        if is_repeated:
             repeated.append(identifier)
         positions[identifier] = position
     if repeated:
@@ -126,20 +148,38 @@ def _positions(ids: Sequence[Hashable], name: str) -> dict[Hashable, int]:
     return positions
 
 
-def _check_same(known: Mapping[Hashable, int], wanted: Mapping[Hashable, int], what: str) -> None:
-    """Raises if an id of `wanted` is not known."""
-    lacking = [identifier for identifier in wanted if identifier not in known]
-    if lacking:
+def _is_missing_id(identifier: Hashable) -> bool:
+    is_nan = isinstance(identifier, float | np.floating) and bool(np.isnan(identifier))
+    return is_nan or is_missing(identifier)
+
+
+def _check_same(scored: Mapping[Hashable, int], flipped: Mapping[Hashable, int]) -> None:
+    """Raises unless the same ids have scores and coins."""
+    without_score = [identifier for identifier in flipped if identifier not in scored]
+    without_coin = [identifier for identifier in scored if identifier not in flipped]
+    if not without_score and not without_coin:
+        return
+    if len(without_coin) == len(scored) > 0 and flipped:
+        # None in common: the ids are of different types, or not the same thing.
         raise InputError(
-            f"{_named(lacking)} {what}: give every canary a score and its coin; leaving some out "
-            "voids the guarantee"
+            f"no canary has both a score and a coin: ids of scores are like "
+            f"{short_repr(next(iter(scored)))}, those of included like "
+            f"{short_repr(next(iter(flipped)))}"
         )
+    lacking = (
+        f"no score for {_named(without_score)}"
+        if without_score
+        else f"no coin in `included` for {_named(without_coin)}"
+    )
+    raise InputError(
+        f"{lacking}: give every canary a score and its coin; leaving some out voids the guarantee"
+    )
 
 
 def _named(ids: Sequence[Hashable]) -> str:
     """The first ids in words, and how many more there are."""
     distinct = list(dict.fromkeys(ids))
-    shown = ", ".join(repr(identifier) for identifier in distinct[:_NAMED])
+    shown = ", ".join(short_repr(identifier) for identifier in distinct[:_NAMED])
     more = len(distinct) - _NAMED
     return f"id {shown} and {more} more" if more > 0 else f"id {shown}"
 
@@ -151,19 +191,27 @@ def _as_coins(values: Any) -> Booleans:
         raise InputError(f"included has shape {array.shape}: it must be one-dimensional")
     if array.dtype.kind == "b":
         return array
-    others = [value for value in array.tolist() if not _is_zero_or_one(value)]
+    coins = [_as_coin(value) for value in array.tolist()]
+    others = list(
+        dict.fromkeys(
+            short_repr(value)
+            for value, coin in zip(array.tolist(), coins, strict=True)
+            if coin is None
+        )
+    )
     if others:
-        shown = ", ".join(f"{value!r:.40}" for value in dict.fromkeys(map(_hashable, others[:100])))
+        shown = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
         raise InputError(f"included holds {shown}: it must be booleans or 0/1, 1 for included")
-    return np.array([bool(value) for value in array.tolist()], dtype=np.bool_)
+    return np.array(coins, dtype=np.bool_)
 
 
-def _is_zero_or_one(value: Any) -> bool:
-    return isinstance(value, bool | int | float) and value in (0, 1)
-
-
-def _hashable(value: Any) -> Hashable:
-    return value if isinstance(value, Hashable) else repr(value)
+def _as_coin(value: Any) -> bool | None:
+    """The truth value of a single coin, None if it is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    return None
 
 
 def _check_coins(coins: Booleans) -> None:

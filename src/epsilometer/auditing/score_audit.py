@@ -15,7 +15,7 @@ from epsilometer.bounds.auroc import auroc_interval, observed_auroc, wrong_way_d
 from epsilometer.bounds.bands import hull
 from epsilometer.bounds.rank_test import RankTest
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, as_claim
-from epsilometer.claims.base import check_confidence
+from epsilometer.claims.base import as_number, check_confidence
 from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerWarning, InputError
 from epsilometer.inputs.copying import equal_fields
@@ -122,10 +122,10 @@ class ScoreAudit:
 
         It is an estimate; `tpr_lower` is certified.
         """
-        _check_rate(fpr)
+        rate = _check_rate(fpr)
         n_out = len(self.out_scores)
         # The small number makes up for rounding in the product.
-        n_false_positives = int(np.floor(fpr * n_out + 1e-9))
+        n_false_positives = int(np.floor(rate * n_out + 1e-9))
         if n_false_positives >= n_out:
             return 1.0
         # Scores above the threshold count as members.
@@ -138,11 +138,11 @@ class ScoreAudit:
         Between two thresholds it is the rate of a guesser who takes one or the other by chance.
         Any number of rates may be read: they hold together with each other and with `profile`.
         """
-        _check_rate(fpr)
+        rate = _check_rate(fpr)
         # Of the same failure probability as the profile, of whose events these are a part.
         band = self._test.right_way_band(self._failure * (1.0 - _AUROC_SHARE))
         curve = hull(np.array([band.q_upper, band.p_lower]).T)
-        return float(np.interp(fpr, curve.x, curve.y))
+        return float(np.interp(rate, curve.x, curve.y))
 
     def greatest_epsilon(self, delta: float) -> float:
         """The largest ε at this δ that so many scores can show at all: all of them apart.
@@ -299,6 +299,8 @@ def from_scores(in_scores: object, out_scores: object, *, confidence: float = 0.
     )
 
 
-def _check_rate(fpr: float) -> None:
-    if not 0.0 <= fpr <= 1.0:
+def _check_rate(fpr: float) -> float:
+    rate = as_number("fpr", fpr)
+    if not 0.0 <= rate <= 1.0:
         raise InputError(f"fpr={fpr!r} must lie between 0 and 1")
+    return rate

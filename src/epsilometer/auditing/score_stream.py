@@ -7,9 +7,12 @@ split over many: each has the share that its guess would have earned on the earl
 
 import json
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,11 @@ from epsilometer.claims import Claim, as_claim
 from epsilometer.claims.base import check_confidence
 from epsilometer.errors import InputError
 from epsilometer.storage.writing import write_atomically
+
+try:
+    import fcntl
+except ImportError:  # systems without locks of files
+    fcntl = None  # type: ignore[assignment]
 
 SCHEMA_VERSION = 1
 _KIND = "score stream"
@@ -133,7 +141,7 @@ class ScoreStream:
         claim: of any notion.
         confidence: with which the claim is refuted.
         path: a file that is replaced after every batch. If it is there, the stream goes on where it
-            stopped.
+            stopped. One stream at a time may add to it.
 
     Guarantee: exact at any stopping time. If the claim holds, it is ever refuted with probability
         at most 1 − confidence, however long the stream is and whenever one stops. The scores of
@@ -158,15 +166,16 @@ class ScoreStream:
         promised = as_claim(claim)
         state = StreamState(claim=promised, confidence=check_confidence(confidence))
         self._lines = lines_of((promised,))
-        self._path = None if path is None else Path(path)
+        self._adding = Lock()
         self._progress = _Progress(state)
-        if self._path is None:
+        self._file = None if path is None else _StreamFile(Path(path))
+        if self._file is None:
             return
-        if self._path.exists():
-            self._progress = _read(self._path, state)
+        if self._file.path.exists():
+            self._progress = self._file.read(state)
         else:
             # A path that cannot be written is reported before the first training.
-            _write(self._path, self._progress)
+            self._file.write(self._progress)
 
     @property
     def claim(self) -> Claim:
@@ -186,15 +195,20 @@ class ScoreStream:
         Args:
             in_scores: shape (n,), as for `from_scores`.
             out_scores: shape (m,), likewise.
+
+        Raises:
+            InputError: the scores cannot be read, or another stream wrote to the file. Nothing is
+                added then.
         """
         batch = _Sides(
             read_scores("in_scores", in_scores, fewest=0),
             read_scores("out_scores", out_scores, fewest=0),
         )
-        progress = _advance(self._progress, batch, self._lines)
-        if self._path is not None:
-            _write(self._path, progress)
-        self._progress = progress
+        with self._adding:
+            progress = _advance(self._progress, batch, self._lines)
+            if self._file is not None:
+                self._file.write(progress)
+            self._progress = progress
         return progress.state
 
     def __repr__(self) -> str:
@@ -324,9 +338,52 @@ def _upper_tail(scores: Floats, thresholds: Floats) -> Floats:
 # --- The file ---
 
 
-def _write(path: Path, progress: _Progress) -> None:
-    """Replaces the file, whole or not at all."""
-    write_atomically(path, json.dumps(_to_data(progress), allow_nan=False) + "\n")
+class _StreamFile:
+    """The file of one stream, which replaces it after every batch.
+
+    Two streams that share a file would each write the batches of the other away. So the file is
+    replaced only if it holds what this stream read or wrote last.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._content = b""
+
+    def read(self, asked: StreamState) -> _Progress:
+        """Reads what an earlier stream left; refuses one of another claim or confidence."""
+        progress, self._content = _read(self.path, asked)
+        return progress
+
+    def write(self, progress: _Progress) -> None:
+        """Replaces the file, whole or not at all."""
+        content = (json.dumps(_to_data(progress), allow_nan=False) + "\n").encode()
+        with _only_one_in(self.path.parent):
+            if self.path.exists() and self.path.read_bytes() != self._content:
+                raise InputError(
+                    f"path={str(self.path)!r}: another stream has written to this file; open it "
+                    "anew and add this batch to what it holds, or give each stream a file of its "
+                    "own"
+                )
+            write_atomically(self.path, content)
+        self._content = content
+
+
+@contextmanager
+def _only_one_in(folder: Path) -> Iterator[None]:
+    """Waits until no other stream writes in this folder, where the system has such locks."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # file systems without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _to_data(progress: _Progress) -> dict[str, Any]:
@@ -353,23 +410,27 @@ def _sides_to_data(sides: _Sides) -> dict[str, list[float | str]]:
     }
 
 
-def _read(path: Path, asked: StreamState) -> _Progress:
-    """Reads what an earlier stream left; refuses one of another claim or confidence."""
+def _read(path: Path, asked: StreamState) -> tuple[_Progress, bytes]:
+    """What an earlier stream left, and the content of its file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        data = json.loads(content.decode("utf-8"))
         if data["kind"] != _KIND or data["schema_version"] != SCHEMA_VERSION:
             raise InputError(f"kind={data['kind']!r} with version {data['schema_version']!r}")
         stored_claim = data["claim"]
+        n_in, n_out = data["samples"]
         state = replace(
             asked,
             confidence=float(data["confidence"]),
-            samples=(int(data["samples"][0]), int(data["samples"][1])),
+            samples=(int(n_in), int(n_out)),
             batches=int(data["batches"]),
             log_wealth=float(data["log_wealth"]),
             greatest_log_wealth=float(data["greatest_log_wealth"]),
         )
         learned = _sides_from_data(data["learned"])
         waiting = _sides_from_data(data["waiting"])
+        progress = _Progress(state=state, learned=learned, waiting=waiting)
+        _check_possible(progress)
     except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError) as error:
         raise InputError(
             f"path={str(path)!r} holds no score stream that can be resumed ({error}); "
@@ -387,7 +448,25 @@ def _read(path: Path, asked: StreamState) -> _Progress:
             f"confidence={asked.confidence!r}: path={str(path)!r} was begun with "
             f"{state.confidence!r}, which is part of the promise; give another file"
         )
-    return _Progress(state=state, learned=learned, waiting=waiting)
+    return progress, content
+
+
+def _check_possible(progress: _Progress) -> None:
+    """Raises a ValueError if no batches lead here: somebody else changed the file."""
+    state = progress.state
+    if not math.isfinite(state.log_wealth) or not math.isfinite(state.greatest_log_wealth):
+        raise ValueError("the stored wealth is not finite")
+    if state.greatest_log_wealth < max(state.log_wealth, 0.0):
+        raise ValueError("the stored wealth is above its greatest value")
+    if min(*state.samples, state.batches) < 0:
+        raise ValueError("a stored number of scores or batches is negative")
+    if progress.waiting.is_of_both:
+        raise ValueError("scores of both sides wait for the other side")
+    for number, learned, waiting in zip(
+        state.samples, progress.learned, progress.waiting, strict=True
+    ):
+        if min(number, _MOST_LEARNED) != min(len(learned) + len(waiting), _MOST_LEARNED):
+            raise ValueError("the stored scores are not as many as there were")
 
 
 def _sides_from_data(data: Mapping[str, list[float | str]]) -> _Sides:

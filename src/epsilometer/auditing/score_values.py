@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array, Floats
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, short_repr
 
 # Fewer scores per side certify next to nothing: the outermost rank alone needs about that many.
 FEWEST = 10
+# Up to here a float holds every whole number.
+_LARGEST_EXACT = 2**53
 # The kinds of NumPy's types that are numbers: whole ones, with and without sign, and floats.
 _NUMBER_KINDS = "iuf"
 # Types of other libraries that are floats in all but name, such as ml_dtypes.bfloat16.
@@ -33,6 +35,11 @@ def read_scores(name: str, values: object, fewest: int = FEWEST) -> Floats:
         InputError: if they are not numbers, if some are NaN, or if they are too few.
     """
     array = as_array(name, values)
+    if array.ndim == 0:
+        raise InputError(
+            f"{name} is of type {type(values).__name__}: it must be a one-dimensional list, array, "
+            "series or tensor of numbers"
+        )
     if array.ndim != 1:
         raise InputError(
             f"{name} has shape {array.shape}: it must be one-dimensional, one score per canary"
@@ -64,6 +71,9 @@ def as_array(name: str, values: object) -> Array:
             return _copied(values)
         if isinstance(values, Sequence) and any(map(_is_tensor, values)):
             values = [_copied(value) if _is_tensor(value) else value for value in values]
+        elif hasattr(values, "to_pylist"):
+            # Arrays of pyarrow, which give no NumPy array where values are missing.
+            return np.asarray(values.to_pylist())
         elif hasattr(values, "to_numpy"):
             return np.asarray(values.to_numpy())
         return np.asarray(values)
@@ -95,7 +105,26 @@ def _as_floats(name: str, array: Array) -> Floats:
     # An empty list has no type to speak of.
     if not is_number and len(array):
         raise InputError(f"{name} holds {_kind_of(array)}: scores must be numbers")
+    if array.dtype.kind in "iu":
+        is_large = (array > _LARGEST_EXACT) | (array < -_LARGEST_EXACT)
+        for number in array[is_large].tolist():
+            _check_exact(name, number)
     return np.asarray(array, dtype=np.float64)
+
+
+def _check_exact(name: str, number: int) -> None:
+    """Raises if a whole number is no float, because its neighbours would count as equal to it."""
+    if abs(number) <= _LARGEST_EXACT:
+        return
+    try:
+        is_exact = int(float(number)) == number
+    except OverflowError:
+        is_exact = False
+    if not is_exact:
+        raise InputError(
+            f"{name} holds {short_repr(number)}, which no float holds exactly, so that scores that "
+            "differ would count as equal: subtract what all have in common, or give their ranks"
+        )
 
 
 def _kind_of(array: Array) -> str:
@@ -115,18 +144,21 @@ def _from_objects(name: str, array: Array) -> Floats:
         if is_text or isinstance(value, bool | np.bool_):
             kind = "strings" if is_text else "booleans"
             raise InputError(f"{name} holds {kind}, such as {value!r:.40}: scores must be numbers")
+        if isinstance(value, int):
+            _check_exact(name, value)
         try:
-            scores[place] = np.nan if _is_missing(value) else float(value)
+            scores[place] = np.nan if is_missing(value) else float(value)
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{name} holds {value!r:.40} of type {type(value).__name__}: "
                 "scores must be single numbers"
             ) from error
         except OverflowError:
+            # A fraction or a decimal beyond all floats.
             scores[place] = np.inf if value > 0 else -np.inf
     return scores
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether it is None, or the missing value of pandas."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -36,6 +36,10 @@ class Tensor:
         return np.asarray(self.values)
 
 
+def coins_by_id():
+    return dict(zip(IDS, COINS.tolist(), strict=True))
+
+
 def right(audit):
     return audit.right.tolist()
 
@@ -58,6 +62,13 @@ def test_every_way_to_hand_them_over():
         (series, COINS, {}),
         (SCORES, COINS[SHUFFLED], {"ids": IDS, "included_ids": np.array(IDS)[SHUFFLED]}),
         (SCORES, coin_of, {"ids": IDS}),
+        (SCORES, coin_of, {"ids": tuple(IDS)}),
+        (SCORES, coin_of, {"ids": (name for name in IDS)}),
+        (SCORES, coin_of, {"ids": pl.Series(IDS)}),
+        (SCORES, pd.Series(COINS.astype(bool), dtype=object), {}),
+        (SCORES, [np.int64(coin) for coin in COINS], {}),
+        (SCORES, np.array([np.float32(coin) for coin in COINS], dtype=object), {}),
+        (SCORES, pd.Series(COINS.astype(bool), dtype="boolean"), {}),
     ]:
         assert right(em.from_one_run(scores, included, **keywords)) == expected
 
@@ -91,15 +102,36 @@ def test_every_way_to_hand_them_over():
             SCORES,
             COINS,
             {"ids": [*IDS[:8], "x1", "x2", "x3", "x4"], "included_ids": IDS},
-            "id 'c8', 'c9', 'c10' and 1 more has no score",
+            "no score for id 'c8', 'c9', 'c10' and 1 more",
         ),
         (
             dict(zip(IDS, SCORES, strict=True)),
             dict(zip(IDS[:-1], COINS[:-1], strict=True)),
             {},
-            "id 'c11' has a score, but",
+            "no coin in `included` for id 'c11'",
         ),
         (dict(zip(IDS, SCORES, strict=True)), COINS, {"ids": IDS}, "leave out ids="),
+        (
+            SCORES,
+            COINS,
+            {"ids": list(range(12)), "included_ids": [str(number) for number in range(12)]},
+            "ids of scores are like 0, those of included like '0'",
+        ),
+        (SCORES, np.where(COINS, 1.0, np.nan), {}, "included holds nan: it"),
+        (SCORES, [0, 1, None] * 4, {}, "included holds None: it"),
+        (SCORES, np.arange(12), {}, "included holds 2, 3, 4, …: it"),
+        (SCORES, COINS, {"ids": [[1]] * 12, "included_ids": [[1]] * 12}, "[1] cannot be an id"),
+        (SCORES, COINS, {"ids": 3, "included_ids": IDS}, "ids=3 must be"),
+        (SCORES, COINS, {"ids": "abcdefghijkl", "included_ids": IDS}, "ids='abcdefghijkl' must"),
+        (SCORES, COINS, {"ids": np.ones((6, 2)), "included_ids": IDS}, "ids has shape (6, 2)"),
+        (pd.Series(SCORES, index=[np.nan, *IDS[1:]]), coins_by_id(), {}, "scores: 1 id is missing"),
+        (SCORES, COINS, {"ids": IDS, "included_ids": [None, None, *IDS[2:]]}, "2 ids are missing"),
+        (
+            SCORES,
+            COINS,
+            {"ids": IDS, "included_ids": pd.Series([pd.NA, *IDS[1:]])},
+            "included: 1 id is missing",
+        ),
     ],
 )
 def test_mistakes_are_named(scores, included, keywords, message):

@@ -1,6 +1,7 @@
 """Scores that arrive in batches."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -135,3 +136,56 @@ def test_a_refused_batch_leaves_everything_as_it_was(tmp_path, rng):
 def test_a_path_that_cannot_be_written_is_reported_at_once(tmp_path):
     with pytest.raises(OSError, match="missing"):
         em.ScoreStream("mu=1", path=tmp_path / "missing" / "stream.json")
+
+
+def test_two_streams_of_one_file_do_not_overwrite_each_other(tmp_path, rng):
+    path = tmp_path / "stream.json"
+    first, second = em.ScoreStream("mu=1", path=path), em.ScoreStream("mu=1", path=path)
+    state = first.add(*batches(rng, 1)[0])
+    with pytest.raises(em.InputError, match="another stream"):
+        second.add(*batches(rng, 1)[0])
+    assert second.state.batches == 0
+    assert em.ScoreStream("mu=1", path=path).state == state
+    assert first.add(*batches(rng, 1)[0]).batches == 2
+
+
+def test_a_file_that_vanished_is_written_anew(tmp_path, rng):
+    path = tmp_path / "stream.json"
+    audit = em.ScoreStream("mu=1", path=path)
+    audit.add(*batches(rng, 1)[0])
+    path.unlink()
+    state = audit.add(*batches(rng, 1)[0])
+    assert em.ScoreStream("mu=1", path=path).state == state
+
+
+def test_threads_may_add_to_one_stream(tmp_path):
+    audit = em.ScoreStream("mu=1", path=tmp_path / "stream.json")
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: audit.add([1.0], [0.0]), range(40)))
+    assert (audit.state.batches, audit.state.samples) == (40, (40, 40))
+    assert em.ScoreStream("mu=1", path=tmp_path / "stream.json").state == audit.state
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("log_wealth", float("nan")),
+        ("log_wealth", float("inf")),
+        ("greatest_log_wealth", float("inf")),
+        ("greatest_log_wealth", -0.5),
+        ("log_wealth", 1e6),
+        ("samples", [-1, 2]),
+        ("samples", [4]),
+        ("samples", [4, 4, 4]),
+        ("batches", -1),
+        ("learned", {"held_in": [1.0], "held_out": []}),
+        ("waiting", {"held_in": [1.0], "held_out": [1.0]}),
+        ("learned", {"held_in": ["nan"], "held_out": [1.0]}),
+    ],
+)
+def test_a_file_that_contradicts_itself_is_refused(key, value, tmp_path, rng):
+    path = tmp_path / "stream.json"
+    em.ScoreStream("mu=1", path=path).add(*batches(rng, 1)[0])
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(em.InputError, match="no score stream"):
+        em.ScoreStream("mu=1", path=path)

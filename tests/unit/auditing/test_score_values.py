@@ -96,6 +96,11 @@ def test_accepted(of):
     assert read.tolist() == NUMBERS
 
 
+def test_large_whole_numbers_that_floats_hold_are_scores():
+    for values in (np.full(10, 2**60), [3 * 2**60] * 10, np.full(10, 2**63, dtype=np.uint64)):
+        assert read_scores("in_scores", values).tolist() == [float(value) for value in values]
+
+
 def test_an_empty_batch_is_one_where_it_is_allowed():
     assert read_scores("in_scores", [], fewest=0).shape == (0,)
     assert read_scores("in_scores", np.empty(0, dtype=object), fewest=0).shape == (0,)
@@ -121,6 +126,13 @@ def test_an_empty_batch_is_one_where_it_is_allowed():
         (np.zeros(10, dtype="M8[s]"), "datetime"),
         ([[1.0], [1.0, 2.0]] * 5, "in_scores"),
         (Tensor(np.ones(10) > 0), "booleans"),
+        (None, "NoneType"),
+        ((1.0 for _ in range(10)), "generator"),
+        # Two whole numbers that differ, and of which floats make one.
+        (np.full(10, 2**53 + 1), "9007199254740993"),
+        (np.full(10, 2**64 - 1, dtype=np.uint64), "18446744073709551615"),
+        ([-(2**53) - 1] * 10, "-9007199254740993"),
+        ([10**400] * 10, "no float holds exactly"),
     ],
 )
 def test_refused_in_one_line(values, why):
@@ -130,13 +142,16 @@ def test_refused_in_one_line(values, why):
     assert "in_scores" in str(refused.value)
 
 
-def test_pandas_and_polars_missing_values_are_counted():
+def test_missing_values_are_counted():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
     for values in (
         pandas.Series([1.0, None] * 6, dtype="Float64"),
         polars.Series([1, None] * 6),
         polars.Series([1.0, None] * 6),
+        pyarrow.array([1.0, None] * 6),
+        pyarrow.chunked_array([[1.0, None] * 6]),
     ):
         with pytest.raises(em.InputError, match="6 NaN"):
             read_scores("out_scores", values)
