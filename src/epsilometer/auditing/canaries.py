@@ -4,7 +4,7 @@ Libraries are recognised by their methods, so that none of them is imported.
 """
 
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,15 @@ import numpy as np
 from scipy.special import betainc
 
 from epsilometer.arrays import Booleans, Floats
-from epsilometer.auditing.score_values import as_array, is_missing, read_scores
+from epsilometer.auditing.score_values import as_array, read_scores
 from epsilometer.errors import EpsilometerWarning, InputError, short_repr
+from epsilometer.models.ids import check_ids, named_ids, read_ids
 
 # Fewer canaries refute next to nothing: ten right guesses of ten have probability 0.001 by chance.
 FEWEST_CANARIES = 10
 # A number of included canaries that fair coins give more rarely than this is remarked upon.
 _SUSPICIOUS = 1e-6
-# Ids, and values that are no coins, that a message names.
+# Values that are no coins which a message names.
 _NAMED = 3
 
 
@@ -96,25 +97,11 @@ def _split_ids(values: Any, ids: Any, name: str, option: str) -> tuple[list[Hash
         return own_ids, values
     if own_ids is not None:
         raise InputError(f"{name} comes with ids of its own: leave out {option}=")
-    given = _as_ids(option, ids)
+    given = read_ids(option, ids)
     values = as_array(name, values)
     if values.ndim != 1 or len(given) != len(values):
         raise InputError(f"{option} has {len(given)} entries and {name} {len(values)}")
     return given, values
-
-
-def _as_ids(option: str, ids: Any) -> list[Hashable]:
-    """The ids as Python objects, from a sequence, an array, a series or an iterator."""
-    if isinstance(ids, str | bytes | Mapping) or not isinstance(ids, Iterable):
-        raise InputError(f"{option}={short_repr(ids)} must be a list of ids, one per canary")
-    shape = getattr(ids, "shape", (1,))
-    if len(shape) != 1:
-        raise InputError(f"{option} has shape {tuple(shape)}: it must be one-dimensional")
-    # Arrays, tensors, and series of most libraries say themselves what their Python objects are.
-    for to_objects in ("tolist", "to_list", "to_pylist"):
-        if hasattr(ids, to_objects):
-            return list(getattr(ids, to_objects)())
-    return list(ids)
 
 
 def _is_series(values: Any) -> bool:
@@ -125,32 +112,8 @@ def _is_series(values: Any) -> bool:
 
 def _positions(ids: Sequence[Hashable], name: str) -> dict[Hashable, int]:
     """Where each id stands; raises if one is missing or repeated."""
-    n_missing = sum(map(_is_missing_id, ids))
-    if n_missing:
-        count = "1 id is" if n_missing == 1 else f"{n_missing} ids are"
-        raise InputError(f"{name}: {count} missing (None or NaN): every canary needs its id")
-    positions: dict[Hashable, int] = {}
-    repeated: list[Hashable] = []
-    for position, identifier in enumerate(ids):
-        try:
-            is_repeated = identifier in positions
-        except TypeError as error:
-            raise InputError(
-                f"{name}: {short_repr(identifier)} cannot be an id: take texts or whole numbers"
-            ) from error
-        if is_repeated:
-            repeated.append(identifier)
-        positions[identifier] = position
-    if repeated:
-        raise InputError(
-            f"{name}: {_named(repeated)} repeated: every canary has one id and one coin"
-        )
-    return positions
-
-
-def _is_missing_id(identifier: Hashable) -> bool:
-    is_nan = isinstance(identifier, float | np.floating) and bool(np.isnan(identifier))
-    return is_nan or is_missing(identifier)
+    check_ids(name, ids)
+    return {identifier: position for position, identifier in enumerate(ids)}
 
 
 def _check_same(scored: Mapping[Hashable, int], flipped: Mapping[Hashable, int]) -> None:
@@ -167,21 +130,13 @@ def _check_same(scored: Mapping[Hashable, int], flipped: Mapping[Hashable, int])
             f"{short_repr(next(iter(flipped)))}"
         )
     lacking = (
-        f"no score for {_named(without_score)}"
+        f"no score for {named_ids(without_score)}"
         if without_score
-        else f"no coin in `included` for {_named(without_coin)}"
+        else f"no coin in `included` for {named_ids(without_coin)}"
     )
     raise InputError(
         f"{lacking}: give every canary a score and its coin; leaving some out voids the guarantee"
     )
-
-
-def _named(ids: Sequence[Hashable]) -> str:
-    """The first ids in words, and how many more there are."""
-    distinct = list(dict.fromkeys(ids))
-    shown = ", ".join(short_repr(identifier) for identifier in distinct[:_NAMED])
-    more = len(distinct) - _NAMED
-    return f"id {shown} and {more} more" if more > 0 else f"id {shown}"
 
 
 def _as_coins(values: Any) -> Booleans:

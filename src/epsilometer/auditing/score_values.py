@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array, Floats
+from epsilometer.claims.base import float_holds, is_missing
 from epsilometer.errors import InputError, short_repr
 
 # Fewer scores per side certify next to nothing: the outermost rank alone needs about that many.
@@ -106,6 +107,7 @@ def _as_floats(name: str, array: Array) -> Floats:
     if not is_number and len(array):
         raise InputError(f"{name} holds {_kind_of(array)}: scores must be numbers")
     if array.dtype.kind in "iu":
+        # Smaller ones need no look each.
         is_large = (array > _LARGEST_EXACT) | (array < -_LARGEST_EXACT)
         for number in array[is_large].tolist():
             _check_exact(name, number)
@@ -114,13 +116,7 @@ def _as_floats(name: str, array: Array) -> Floats:
 
 def _check_exact(name: str, number: int) -> None:
     """Raises if a whole number is no float, because its neighbours would count as equal to it."""
-    if abs(number) <= _LARGEST_EXACT:
-        return
-    try:
-        is_exact = int(float(number)) == number
-    except OverflowError:
-        is_exact = False
-    if not is_exact:
+    if not float_holds(number):
         raise InputError(
             f"{name} holds {short_repr(number)}, which no float holds exactly, so that scores that "
             "differ would count as equal: subtract what all have in common, or give their ranks"
@@ -157,8 +153,3 @@ def _from_objects(name: str, array: Array) -> Floats:
             # A fraction or a decimal beyond all floats.
             scores[place] = np.inf if value > 0 else -np.inf
     return scores
-
-
-def is_missing(value: object) -> bool:
-    """Whether it is None, or the missing value of pandas."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -50,8 +50,8 @@ _RELATIVE_THINNING = 3e-3
 _PROBES = (0.0, 0.3, 1.0, 3.0, 10.0)
 _AGREEMENT = 1e-6
 # The δ at which an accountant that maps δ to ε is asked. Some take a second for each, so most are
-# in the bulk, where draws refute: even in log-odds, so that nowhere more than .007 of power is added
-# (15 in the bulk add up to .14). Below 1e-12 the accountants of Opacus fail.
+# in the bulk, where draws refute: even in log-odds, which adds no more than .007 of power anywhere
+# (8 in the bulk added up to .14). Below 1e-12 the accountants of Opacus fail.
 _DELTAS: Floats = np.concatenate(
     [
         np.geomspace(1e-12, 1e-2, 15, endpoint=False),

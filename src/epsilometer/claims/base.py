@@ -175,6 +175,19 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
+def is_missing(value: object) -> bool:
+    """Whether it is None, or the missing value of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def float_holds(number: int) -> bool:
+    """Whether a float is exactly this whole number, as all are up to 2^53."""
+    try:
+        return int(float(number)) == number
+    except OverflowError:
+        return False
+
+
 def as_number(name: str, value: object) -> float:
     """Returns the value as a float, which may be infinite, or raises an InputError."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

@@ -29,6 +29,8 @@ def gradient_canaries(d: int, m: int, seed: int | None = None) -> Floats:
     """
     n_numbers = check_whole("d", d)
     n_canaries = check_whole("m", m)
+    if seed is not None:
+        check_whole("seed", seed, least=0)
     directions = np.random.default_rng(seed).normal(size=(n_canaries, n_numbers))
     if n_canaries <= n_numbers:
         orthogonal, triangular = np.linalg.qr(directions.T)

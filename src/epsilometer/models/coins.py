@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilometer.arrays import Booleans, Floats
+from epsilometer.claims.base import check_whole
 from epsilometer.errors import InputError
+from epsilometer.models.ids import check_ids, named_ids, read_ids
 from epsilometer.stability.vectors import as_vector
 from epsilometer.storage.writing import write_atomically
-
-# Names that an error message lists.
-_MOST_NAMED = 3
 
 
 class JoinedScores(NamedTuple):
@@ -103,11 +102,11 @@ class Coins:
             return JoinedScores(values, self.included)
         missing = [name for name in self.ids if name not in by_id]
         if missing:
-            raise InputError(f"{len(missing)} canaries have no score: {_named(missing)}")
+            raise InputError(f"{len(missing)} canaries have no score: {named_ids(missing)}")
         known = set(self.ids)
         unknown = [name for name in by_id if name not in known]
         if unknown:
-            raise InputError(f"{len(unknown)} scores belong to no canary: {_named(unknown)}")
+            raise InputError(f"{len(unknown)} scores belong to no canary: {named_ids(unknown)}")
         values = as_vector("scores", [by_id[name] for name in self.ids]).numbers
         if len(values) != len(self.ids):
             raise InputError("scores must be one number per id")
@@ -132,25 +131,19 @@ def coin_flips(ids: Iterable[Hashable], seed: int | None = None) -> Coins:
         >>> scores.tolist(), len(included)
         ([0.1, 0.2, 0.3], 3)
     """
-    names = _checked_ids(list(ids))
-    seed = secrets.randbits(63) if seed is None else int(seed)
+    names = _checked_ids(ids)
+    seed = secrets.randbits(63) if seed is None else check_whole("seed", seed, least=0)
     included = np.random.default_rng(seed).random(len(names)) < 1 / 2
     return Coins(names, included, seed)
 
 
-def _checked_ids(ids: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """The ids, or an InputError if there are none or some are repeated."""
-    if not ids:
+def _checked_ids(ids: Any) -> tuple[Hashable, ...]:
+    """The ids, or an InputError if there are none, or one is missing or repeated."""
+    names = read_ids("ids", ids)
+    if not names:
         raise InputError("ids is empty; give a name for each canary")
-    seen: set[Hashable] = set()
-    repeated = []
-    for name in ids:
-        if name in seen:
-            repeated.append(name)
-        seen.add(name)
-    if repeated:
-        raise InputError(f"{len(repeated)} ids are repeated: {_named(repeated)}")
-    return tuple(ids)
+    check_ids("ids", names)
+    return tuple(names)
 
 
 def _by_id(scores: Any) -> dict[Hashable, Any] | None:
@@ -161,12 +154,6 @@ def _by_id(scores: Any) -> dict[Hashable, Any] | None:
     if hasattr(scores, "index") and hasattr(scores, "items"):
         names = list(scores.index)
         values = list(scores)
-        _checked_ids(names)
+        check_ids("scores", names)
         return dict(zip(names, values, strict=True))
     return None
-
-
-def _named(ids: Sequence[Hashable]) -> str:
-    """The first ids, for an error message."""
-    shown = ", ".join(repr(name)[:80] for name in ids[:_MOST_NAMED])
-    return f"{shown}, …" if len(ids) > _MOST_NAMED else shown

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number, check_positive
 from epsilometer.errors import InputError
+from epsilometer.stability.vectors import opened
 
 
 @overload
@@ -47,14 +48,17 @@ def subsampled_score(
     probability = as_number("rate", rate)
     if not 0.0 < probability <= 1.0:
         raise InputError(f"rate={rate!r} must be above 0 and at most 1")
+    if isinstance(projections, list | tuple):
+        projections = [opened(row) for row in projections]
     try:
-        along = np.asarray(projections, dtype=np.float64)
+        along = np.asarray(opened(projections), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"projections must be numbers: {error}") from error
     if along.ndim == 0:
         raise InputError(f"projections={projections!r} must have one number per step")
     if_included = math.log(probability) + (along - 0.5) / sigma**2
     if probability < 1.0:
-        if_included = np.logaddexp(math.log1p(-probability), if_included)
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
+            if_included = np.logaddexp(math.log1p(-probability), if_included)
     total = if_included.sum(axis=-1)
     return float(total) if along.ndim == 1 else np.asarray(total)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import check_positive
+from epsilometer.claims.base import check_positive, check_whole
 from epsilometer.errors import InputError, MechanismError
 from epsilometer.inputs import Pair
 from epsilometer.inputs.copying import copier, equal_fields
@@ -101,7 +101,7 @@ def movement(
     if not callable(step):
         raise InputError(f"step={step!r:.100} must be a function of a dataset")
     allowed = check_positive("bound", bound)
-    seed = secrets.randbits(63) if seed is None else seed
+    seed = secrets.randbits(63) if seed is None else check_whole("seed", seed, least=0)
     pair = Pair(left, right)
     one = _run(step, left, seed)
     other = _run(step, right, seed)
@@ -136,16 +136,27 @@ def _distance(one: Floats, other: Floats) -> float:
     if one.shape != other.shape:
         return float("inf")
     is_same = (one == other) | (np.isnan(one) & np.isnan(other))
-    differences = one[~is_same] - other[~is_same]
+    with np.errstate(over="ignore", invalid="ignore"):
+        differences = one[~is_same] - other[~is_same]
     if not np.isfinite(differences).all():
         return float("inf")
-    return float(np.linalg.norm(differences))
+    return _norm(differences)
+
+
+def _norm(numbers: Floats) -> float:
+    """The Euclidean norm, also where the squares of the numbers are beyond all floats."""
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    return largest * float(np.linalg.norm(numbers / largest))
 
 
 def _rounding(one: NumberVector, other: NumberVector) -> float:
     """What rounding may add to a distance."""
-    norms = [np.linalg.norm(vector.numbers[np.isfinite(vector.numbers)]) for vector in (one, other)]
-    return float(_DIGITS_LOST * max(one.spacing, other.spacing) * sum(norms))
+    relative = _DIGITS_LOST * max(one.spacing, other.spacing)
+    return sum(
+        relative * _norm(vector.numbers[np.isfinite(vector.numbers)]) for vector in (one, other)
+    )
 
 
 def _check_repeatable(step: Callable[..., Any], pair: Pair, moved: Movement) -> None:

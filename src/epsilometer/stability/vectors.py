@@ -68,7 +68,7 @@ def _collect(name: str, value: Any, parts: list[Floats], spacings: list[float]) 
             _collect(name, part, parts, spacings)
         return
     type_name = str(getattr(value, "dtype", "float64")).rpartition(".")[2]
-    array = _opened(value)
+    array = opened(value)
     try:
         numbers = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -77,8 +77,8 @@ def _collect(name: str, value: Any, parts: list[Floats], spacings: list[float]) 
     spacings.append(_SPACING.get(type_name, _SPACING["float64"]))
 
 
-def _opened(value: Any) -> Any:
-    """A tensor as an array: without its gradient, in main memory, as doubles."""
+def opened(value: Any) -> Any:
+    """The value; a tensor as an array: without its gradient, in main memory, as doubles."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         return value.detach().cpu().double().numpy()
     return value

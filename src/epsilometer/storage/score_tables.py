@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Booleans, Floats
+from epsilometer.claims.base import float_holds
 from epsilometer.errors import InputError, short_repr
 from epsilometer.storage.csv_parsing import cell_value, csv_rows
 from epsilometer.storage.formats import check_readable, reading, regular_file
@@ -171,7 +172,13 @@ def _scores(columns: _Columns, name: str) -> Floats:
                 f"{columns.path}, {columns.unit} {row}: {name} is {short_repr(value)}, "
                 "but scores must be numbers"
             )
-    return np.array([_as_float(value) for value in values], dtype=np.float64)
+        if isinstance(value, int) and not float_holds(value):
+            raise InputError(
+                f"{columns.path}, {columns.unit} {row}: {name} is {short_repr(value)}, which no "
+                "float holds exactly, so that scores that differ would count as equal; subtract "
+                "what all have in common, or give their ranks"
+            )
+    return np.array(values, dtype=np.float64)
 
 
 def _membership(columns: _Columns, name: str) -> Booleans:
@@ -230,10 +237,3 @@ def _refuse_missing(columns: _Columns, name: str, advice: str) -> None:
     more = f" and {n_more} more" if n_more > 0 else ""
     unit = columns.unit if len(missing) == 1 else f"{columns.unit}s"
     raise InputError(f"{columns.path}: {name} is missing or NaN in {unit} {named}{more}; {advice}")
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        return math.inf if value > 0 else -math.inf

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from epsilometer import models
 from epsilometer.errors import InputError
 from epsilometer.models import Coins, coin_flips
 
@@ -37,7 +38,7 @@ def test_a_series_is_joined_by_its_index():
         2,
         3,
     ]
-    with pytest.raises(InputError, match="1 ids are repeated: 10"):
+    with pytest.raises(InputError, match="scores: id 10 repeated"):
         coins.join(pandas.Series([3.0, 1.0, 2.0], index=[30, 10, 10]))
 
 
@@ -60,6 +61,8 @@ def test_saved_coins_are_the_same_again(tmp_path):
         json.dumps({"ids": ["a"], "included": [1], "seed": 1}),
         json.dumps({"ids": ["a", "a"], "included": [True, False], "seed": 1}),
         json.dumps({"ids": ["a"], "seed": 1}),
+        json.dumps({"ids": [["a"]], "included": [True], "seed": 1}),
+        json.dumps({"ids": [None], "included": [True], "seed": 1}),
     ],
 )
 def test_a_file_with_something_else_is_refused(tmp_path, text):
@@ -71,15 +74,51 @@ def test_a_file_with_something_else_is_refused(tmp_path, text):
 
 def test_ids_that_do_not_fit_are_named():
     coins = coin_flips("abcde", seed=1)
-    with pytest.raises(InputError, match="4 canaries have no score: 'b', 'c', 'd', …"):
+    with pytest.raises(InputError, match="4 canaries have no score: id 'b', 'c', 'd' and 1 more"):
         coins.join({"a": 1.0})
-    with pytest.raises(InputError, match="1 scores belong to no canary: 'z'"):
+    with pytest.raises(InputError, match="1 scores belong to no canary: id 'z'"):
         coins.join(dict.fromkeys("abcdez", 1.0))
     with pytest.raises(InputError, match="3 scores for 5 canaries"):
         coins.join([1.0, 2.0, 3.0])
-    with pytest.raises(InputError, match="2 ids are repeated: 'a', 'a'"):
+    with pytest.raises(InputError, match="ids: id 'a' repeated"):
         coin_flips("aaa")
     with pytest.raises(InputError, match="ids is empty"):
         coin_flips([])
     with pytest.raises(InputError, match="cannot be stored"):
         coin_flips([(1, 2)]).save("unused.json")
+
+
+def test_ids_of_arrays_can_be_stored(tmp_path):
+    coins = models.coin_flips(np.arange(3), seed=1)
+    assert coins.ids == (0, 1, 2)
+    path = coins.save(tmp_path / "coins.json")
+    assert models.Coins.load(path).ids == coins.ids
+    assert models.coin_flips(iter(["a", "b"]), seed=1).ids == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (None, "ids=None must be a list of ids"),
+        (5, "ids=5 must be"),
+        ([[1], [2]], r"\[1\] cannot be an id"),
+        ([None, "a"], "ids: 1 id is missing"),
+        ([float("nan"), "a", np.nan], "ids: 2 ids are missing"),
+        (np.ones((2, 2)), r"ids has shape \(2, 2\)"),
+        ([], "ids is empty"),
+        (["a", "b", "a"], "ids: id 'a' repeated"),
+    ],
+)
+def test_what_is_no_id_is_refused(ids, message):
+    with pytest.raises(InputError, match=message):
+        models.coin_flips(ids)
+
+
+@pytest.mark.parametrize("seed", ["x", -1, 1.5, True])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(InputError, match="seed="):
+        models.coin_flips(["a"], seed=seed)
+    with pytest.raises(InputError, match="seed="):
+        models.gradient_canaries(3, 2, seed=seed)
+    with pytest.raises(InputError, match="seed="):
+        models.movement(np.sum, [1.0], [2.0], bound=1.0, seed=seed)

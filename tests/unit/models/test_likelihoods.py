@@ -41,3 +41,36 @@ def test_far_projections_do_not_overflow():
 def test_what_makes_no_sense_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         subsampled_score(*arguments)
+
+
+class Tensor:
+    """A tensor of torch that requires a gradient."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def double(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+def test_tensors_are_projections_too():
+    values = np.arange(6.0).reshape(3, 2)
+    expected = subsampled_score(values, 0.5, 1.0).tolist()
+    assert subsampled_score(Tensor(values), 0.5, 1.0).tolist() == expected
+    assert subsampled_score([Tensor(row) for row in values], 0.5, 1.0).tolist() == expected
+
+
+def test_what_is_no_number_stays_one():
+    assert np.isnan(subsampled_score([np.nan, 1.0], 0.5, 1.0))

@@ -94,6 +94,14 @@ def test_what_is_not_finite_moves_only_where_it_differs(left, right, largest):
     assert moved.is_refuted == (largest == np.inf)
 
 
+@pytest.mark.parametrize("size", [1e200, 1e300, 1.7e308])
+def test_movements_of_any_size_are_refuted(size):
+    moved = movement(lambda sign: [sign * size, 0.0], 1.0, -1.0, bound=1.0)
+    assert moved.is_refuted
+    assert moved.largest == 2.0 * size
+    assert moved.rounding < 1e-9 * size
+
+
 def test_the_inputs_are_not_changed():
     def step(dataset):
         dataset.append(9.0)

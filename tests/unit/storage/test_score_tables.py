@@ -94,6 +94,10 @@ def test_a_missing_column_is_told_those_that_are_there(write, tmp_path):
         (["loss,member", "1,in", "high,out"], "line 3: loss is 'high', but scores must be numbers"),
         (["loss,member", "1,in", "2,in"], "no row of the column 'member' says out"),
         (["loss,member", "1,0", "2,0"], "no row of the column 'member' says in"),
+        (
+            ["loss,member", "9007199254740992,in", "9007199254740993,out"],
+            "line 3: loss is 9007199254740993, which no float holds exactly",
+        ),
         (["loss,member"], "has no rows"),
         ([], "is empty"),
         (["loss,loss,member", "1,2,in"], "two columns called 'loss'"),
