@@ -150,6 +150,11 @@ class OneRunAudit:
         }
         return tuple(by_number[r] for r in sorted(by_number))
 
+    @property
+    def clearest_guesses(self) -> Guesses:
+        """The number of guesses of which most are right beyond one half: an example for reports."""
+        return max(self.guesses, key=lambda count: count.v - count.r / 2)
+
     @cached_property
     def _walk_guesses(self) -> tuple[Guesses, ...]:
         m = self.canaries
@@ -318,19 +323,28 @@ class OneRunAudit:
             f"{int(self.right[sure - 1])} of the {n_guesses} surest guesses right>"
         )
 
+    def _repr_html_(self) -> str:
+        """The audit as a notebook shows it."""
+        from epsilometer.report.notebook import render_one_run_fragment
+
+        return render_one_run_fragment(self)
+
     def __str__(self) -> str:
         """The audit in a few lines."""
+        from epsilometer.report.formatting import figure_down
+
         lines = [
             f"one training run, {self.canaries:,} canaries, {self.included:,} included; "
             f"each figure with {100 * self.confidence:g} % confidence by itself"
         ]
         lines += [
-            f"  ε at δ = {delta:<7g} at least {self.epsilon(delta):.4g}" for delta in SHOWN_DELTAS
+            f"  ε at δ = {delta:<7g} at least {figure_down(self.epsilon(delta))}"
+            for delta in SHOWN_DELTAS
         ]
-        best = max(self.guesses, key=lambda count: count.v - count.r / 2)
+        clearest = self.clearest_guesses
         lines += [
-            f"  μ                at least {self.mu:.4g}",
-            f"  guesses          e.g. {best.v:,} of {best.r:,} right",
+            f"  μ                at least {figure_down(self.mu)}",
+            f"  guesses          e.g. {clearest.v:,} of {clearest.r:,} right",
         ]
         return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: results, profiles and score audits as fragments of HTML, and figures.
+"""What a notebook shows: results, profiles and audits of scores as fragments of HTML, and figures.
 
 Nothing here has a style sheet or a script: everything stands in the elements themselves, and
 everything foreign is escaped.
@@ -18,6 +18,7 @@ from epsilometer.result import AuditResult, Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from epsilometer.auditing.one_run_audit import OneRunAudit
     from epsilometer.auditing.profile import Profile
     from epsilometer.auditing.score_audit import ScoreAudit
     from epsilometer.report.panels import OutputsPanel
@@ -130,6 +131,28 @@ def render_scores_fragment(audit: "ScoreAudit") -> str:
         ),
     ]
     parts = _profile_parts(audit.profile, "Membership scores", observed)
+    return _framed(parts, _TONES[None])
+
+
+def render_one_run_fragment(audit: "OneRunAudit") -> str:
+    """Returns what the canaries of one training run certify, and how many were guessed right."""
+    confidence = percent(audit.confidence)
+    sentence = f"Each bound holds by itself, with {confidence} confidence (exact)."
+    rows = [
+        ReportRow(f"ε at δ = {delta:g}", f"at least {figure_down(audit.epsilon(delta))}")
+        for delta in _FRAGMENT_DELTAS
+    ]
+    clearest = audit.clearest_guesses
+    rows += [
+        ReportRow("μ", f"at least {figure_down(audit.mu)}"),
+        ReportRow("canaries", f"{audit.canaries:,}, of which {audit.included:,} were included"),
+        ReportRow("guesses", f"e.g. {clearest.v:,} of {clearest.r:,} right"),
+    ]
+    parts = [
+        _badge_line("One training run", "", _TONES[None]),
+        f"<div>{escape(sentence)}</div>",
+        _table(rows),
+    ]
     return _framed(parts, _TONES[None])
 
 

@@ -156,3 +156,11 @@ def test_one_run_says_what_so_many_canaries_can_show_at_all(m, greatest):
     told = em.one_run(m=m, r=m // 2, v=m // 2, delta=1e-5).greatest
     assert told == pytest.approx(greatest, abs=0.02)
     assert told == em.one_run(m=m, r=m, v=m, delta=1e-5).epsilon
+
+
+def test_a_notebook_shows_an_audit_of_one_run():
+    included = np.arange(400) % 2 == 0
+    fragment = em.from_one_run(1.0 * included, included)._repr_html_()
+    assert "One training run" in fragment
+    assert "400, of which 200 were included" in fragment
+    assert "<table" in fragment
