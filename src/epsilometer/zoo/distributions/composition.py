@@ -110,21 +110,42 @@ def _composed_deltas(
     last = math.ceil(top / interval)
     grid = np.arange(first, last + 1, dtype=np.float64) * interval
     below = is_below(grid)
-    masses = np.diff(below, prepend=0.0)
-    finite = float(below[-1])
-    n = steps * (len(grid) - 1) + 1
-    composed = np.fft.irfft(np.fft.rfft(masses, _good_size(n)) ** steps, _good_size(n))[:n]
-    composed = np.maximum(composed, 0.0)
-    losses = (first * steps + np.arange(n)) * interval
-    # Sums from the largest loss down, so that small ones are added first.
-    above = np.cumsum(composed[::-1])[::-1]
-    weighted = np.cumsum((composed * np.exp(-np.maximum(losses, 0.0)))[::-1])[::-1]
-    places = np.searchsorted(losses, _EPSILONS, side="right")
-    above = np.append(above, 0.0)[places]
-    weighted = np.append(weighted, 0.0)[places]
-    infinite = -math.expm1(steps * math.log(finite)) if finite < 1.0 else 0.0
-    deltas = np.maximum(above - np.exp(_EPSILONS) * weighted, 0.0)
+    # Each loss is rounded up to the next point of the grid.
+    masses = _sum_of_steps(np.diff(below, prepend=0.0), steps)
+    losses = (first * steps + np.arange(len(masses))) * interval
+    # δ(ε) is the sum of mass·(1 − e^(ε − loss)) over the losses above ε.
+    chances = _tail_sums(masses)
+    weighted = _tail_sums(masses * np.exp(-np.maximum(losses, 0.0)))
+    above = np.searchsorted(losses, _EPSILONS, side="right")
+    deltas = np.maximum(chances[above] - np.exp(_EPSILONS) * weighted[above], 0.0)
+    finite_in_one_step = float(below[-1])
+    infinite = 0.0
+    if finite_in_one_step < 1.0:
+        infinite = -math.expm1(steps * math.log(finite_in_one_step))
     return np.asarray(deltas + infinite + _ROUNDING)
+
+
+def _sum_of_steps(masses: Floats, steps: int) -> Floats:
+    """The distribution of a sum of independent losses, by the fast Fourier transform.
+
+    Args:
+        masses: the probabilities of one loss on the grid, shape (points,).
+        steps: how many losses are added.
+
+    Returns:
+        Probabilities on the same grid, from `steps` times its beginning on.
+    """
+    n = steps * (len(masses) - 1) + 1
+    size = _good_size(n)
+    spectrum = np.fft.rfft(masses, size)
+    summed = np.fft.irfft(spectrum**steps, size)[:n]
+    return np.maximum(summed, 0.0)
+
+
+def _tail_sums(values: Floats) -> Floats:
+    """The sum of the values from each place on, and 0 behind the last one."""
+    # From the end, so that small values are added first.
+    return np.append(np.cumsum(values[::-1])[::-1], 0.0)
 
 
 def _good_size(n: int) -> int:
