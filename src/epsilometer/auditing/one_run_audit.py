@@ -286,6 +286,19 @@ class OneRunAudit:
         all_right = per_rank * np.arange(1, len(self.right) + 1, dtype=np.int_)
         return replace(self, right=all_right).lower_bound(claim)
 
+    def blind(self, claim: Claim | str) -> str | None:
+        """None; or one sentence, if so few canaries could not have refuted the claim at all."""
+        from epsilometer.report.formatting import figure_down
+
+        promised = as_claim(claim)
+        greatest = self.greatest_bound(promised)
+        if greatest > promised.value:
+            return None
+        return (
+            f"So few canaries could not have refuted it: all guessed rightly they would show "
+            f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
+        )
+
     def plot(self, path: str | Path | None = None, claim: Claim | str | None = None) -> "Figure":
         """Draws the share of right guesses over their number, and returns the figure.
 
@@ -302,12 +315,20 @@ class OneRunAudit:
             save_figure(figure, Path(path))
         return figure
 
-    def save_html(self, path: str | Path, claim: Claim | str | None = None) -> Path:
-        """Writes a page with the guesses and what they say about a claim; returns its path."""
+    def save_html(
+        self, path: str | Path, claim: Claim | str | None = None, delta: float | None = None
+    ) -> Path:
+        """Writes a page with the guesses and what they say about a claim; returns its path.
+
+        Args:
+            path: of the page.
+            claim: judged on the page, if given.
+            delta: the page says the bound on ε at this δ, one more reading, if given.
+        """
         from epsilometer.report.one_run_figure import render_one_run
 
         promised = None if claim is None else as_claim(claim)
-        return write_atomically(path, render_one_run(self, promised))
+        return write_atomically(path, render_one_run(self, promised, delta))
 
     def __bool__(self) -> bool:
         raise TypeError(

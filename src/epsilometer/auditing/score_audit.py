@@ -157,6 +157,19 @@ class ScoreAudit:
         apart = RankTest.of_scores(np.ones(n_in), np.zeros(n_out))
         return apart.bound(as_claim(claim), self._failure)
 
+    def blind(self, claim: Claim | str) -> str | None:
+        """None; or one sentence, if so few scores could not have refuted the claim at all."""
+        from epsilometer.report.formatting import figure_down
+
+        promised = as_claim(claim)
+        greatest = self.greatest_bound(promised)
+        if greatest > promised.value:
+            return None
+        return (
+            f"So few scores could not have refuted it: perfectly separated they would show "
+            f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
+        )
+
     def plot(self, path: str | Path | None = None, claim: Claim | str | None = None) -> Any:
         """Draws the ROC curve and the trade-off curve with the band, and returns the figure.
 
@@ -173,12 +186,20 @@ class ScoreAudit:
             save_figure(figure, Path(path))
         return figure
 
-    def save_html(self, path: str | Path, claim: Claim | str | None = None) -> Path:
-        """Writes a page with the curves and what the scores say about a claim; returns its path."""
+    def save_html(
+        self, path: str | Path, claim: Claim | str | None = None, delta: float | None = None
+    ) -> Path:
+        """Writes a page with the curves and what the scores say about a claim; returns its path.
+
+        Args:
+            path: of the page.
+            claim: judged on the page, if given.
+            delta: the page says the bound on ε at this δ, one more reading, if given.
+        """
         from epsilometer.report.scores_figure import render_scores
 
         promised = None if claim is None else as_claim(claim)
-        return write_atomically(path, render_scores(self, promised))
+        return write_atomically(path, render_scores(self, promised, delta))
 
     @property
     def _failure(self) -> float:

@@ -177,6 +177,7 @@ class _Answer:
         p_value: of the claim; None without one.
         epsilon: the bound at the δ that was asked for; None if none was.
         greatest: the largest value of the claim that so many scores can refute; None without one.
+        blind: one sentence if so few scores could not have refuted the claim; else None.
     """
 
     audit: "ScoreAudit | OneRunAudit"
@@ -185,6 +186,7 @@ class _Answer:
     p_value: float | None
     epsilon: float | None
     greatest: float | None
+    blind: str | None
 
     @classmethod
     def of(cls, audit: "ScoreAudit | OneRunAudit", question: _Question) -> "_Answer":
@@ -199,6 +201,7 @@ class _Answer:
                 p_value=None,
                 epsilon=epsilon,
                 greatest=None,
+                blind=None,
             )
         return cls(
             audit=audit,
@@ -207,20 +210,15 @@ class _Answer:
             p_value=audit.p_value(claim),
             epsilon=epsilon,
             greatest=audit.greatest_bound(claim),
+            blind=audit.blind(claim),
         )
 
-    @property
-    def is_blind(self) -> bool:
-        """Whether so few scores could not have refuted the claim, whatever they were."""
-        if self.check is None or self.greatest is None:
-            return False
-        return self.greatest <= self.check.claim.value
-
     def to_text(self) -> str:
-        """The audit, and the answer in a further line or two."""
+        """The audit, and the answer in a further line; first of all that it was blind, if so."""
         from epsilometer.report.formatting import bound_against, figure_down, figure_up
 
-        lines = [str(self.audit)]
+        lines = [] if self.blind is None else [self.blind]
+        lines.append(str(self.audit))
         if self.epsilon is not None:
             lines.append(
                 f"ε at δ = {self.question.delta:g} is at least {figure_down(self.epsilon)}"
@@ -231,11 +229,6 @@ class _Answer:
             lines.append(
                 f"{claim.describe()}: {self.check.verdict}; {claim.symbol} is at least {bound}, "
                 f"p-value at most {figure_up(self.p_value)}"
-            )
-        if self.is_blind and self.greatest is not None:
-            lines.append(
-                "So few scores could not have refuted it: perfectly separated they would show "
-                f"{figure_down(self.greatest)}, and no more."
             )
         return "\n".join(lines) + "\n"
 
@@ -251,7 +244,7 @@ class _Answer:
                 "lower_bound": self.check.lower_bound,
                 "p_value": self.p_value,
                 "greatest_bound": self.greatest,
-                "blind": self.is_blind,
+                "blind": self.blind is not None,
             }
         return dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -259,7 +252,7 @@ class _Answer:
         """The status with which the command ends."""
         if self.check is not None and self.check.is_refuted:
             return ExitStatus.REFUTED
-        if fail_blind and self.is_blind:
+        if fail_blind and self.blind is not None:
             return ExitStatus.INCONCLUSIVE
         return ExitStatus.NOT_REFUTED
 
@@ -271,5 +264,6 @@ def _writers(answer: _Answer, files: OutputFiles) -> list[Callable[[], object]]:
     if files.json not in (None, "-"):
         writers.append(partial(write_atomically, files.json, answer.to_json()))
     if files.html is not None:
-        writers.append(partial(answer.audit.save_html, files.html, answer.question.claim))
+        question = answer.question
+        writers.append(partial(answer.audit.save_html, files.html, question.claim, question.delta))
     return writers

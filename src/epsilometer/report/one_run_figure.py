@@ -81,7 +81,9 @@ def draw_one_run(audit: "OneRunAudit", claim: Claim | None = None) -> "Figure":
     return figure
 
 
-def render_one_run(audit: "OneRunAudit", claim: Claim | None = None) -> str:
+def render_one_run(
+    audit: "OneRunAudit", claim: Claim | None = None, delta: float | None = None
+) -> str:
     """Returns a page that needs nothing else: the claim, the guesses, the figures, and the data."""
     from markupsafe import Markup
 
@@ -100,6 +102,9 @@ def render_one_run(audit: "OneRunAudit", claim: Claim | None = None) -> str:
         audit=audit,
         check=None if claim is None else audit.check(claim),
         p_value=None if claim is None else figure_up(audit.p_value(claim)),
+        blind=None if claim is None else audit.blind(claim),
+        delta=delta,
+        epsilon=None if delta is None else figure_down(audit.epsilon(delta)),
         picture=Markup(picture),
         readings=readings,
         json=json.dumps(audit.to_dict(), indent=1),

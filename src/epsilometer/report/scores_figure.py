@@ -127,7 +127,9 @@ def _fit_to_rates(axes: "Axes") -> None:
     axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
 
 
-def render_scores(audit: "ScoreAudit", claim: Claim | None = None) -> str:
+def render_scores(
+    audit: "ScoreAudit", claim: Claim | None = None, delta: float | None = None
+) -> str:
     """Returns a page that needs nothing else: the claim, the curves, the figures, and the data."""
     from markupsafe import Markup
 
@@ -153,6 +155,9 @@ def render_scores(audit: "ScoreAudit", claim: Claim | None = None) -> str:
         name=plain(audit.profile.settings.get("target") or "these runs"),
         check=None if claim is None else audit.check(claim),
         p_value=None if claim is None else figure_up(audit.p_value(claim)),
+        blind=None if claim is None else audit.blind(claim),
+        delta=delta,
+        epsilon=None if delta is None else figure_down(audit.epsilon(delta)),
         picture=Markup(picture),
         readings=readings,
         json=json.dumps(audit.to_dict(), indent=1),

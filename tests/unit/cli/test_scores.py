@@ -41,8 +41,25 @@ def test_a_claim_is_not_refuted(losses, capsys):
 
 def test_what_so_few_scores_cannot_refute_is_said(losses, capsys):
     assert main([*losses, "--epsilon", "9", "--delta", "1e-5"]) == 0
-    assert "So few scores could not have refuted it" in capsys.readouterr().out
+    # Before everything else.
+    assert capsys.readouterr().out.startswith("So few scores could not have refuted it")
     assert main([*losses, "--epsilon", "9", "--delta", "1e-5", "--fail-blind"]) == 3
+
+
+@pytest.mark.parametrize("more", [[], ["--one-run"]])
+def test_the_page_says_so_too_and_answers_a_question_about_delta(losses, more, tmp_path, capsys):
+    page = tmp_path / "report.html"
+    asked = [*losses, *more, "--html", str(page)]
+    assert main([*asked, "--epsilon", "9", "--delta", "1e-5"]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.index("could not have refuted it") < text.index("<table")
+    assert main([*asked, "--epsilon", "1", "--delta", "1e-5"]) == 1
+    assert "could not have refuted it" not in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main([*asked, "--delta", "2e-3"]) == 0
+    answer = capsys.readouterr().out.splitlines()[-1]
+    assert answer.startswith("ε at δ = 0.002 is at least ")
+    assert answer in page.read_text(encoding="utf-8")
 
 
 def test_without_a_claim_it_measures(losses, capsys):
