@@ -19,6 +19,7 @@ are what `epsilometer demo` prints.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -161,6 +162,29 @@ def ldp_exact() -> dict[str, Any]:
     return reproduced("ldp/exact")
 
 
+def ldp_practice() -> dict[str, Any]:
+    """Shares of estimates within γ at parts of the planned n, with union bounds and as published; some minutes."""
+    return {
+        "with union bounds": reproduced("ldp/laplace", *_LDP_PRACTICE),
+        "as published": reproduced("ldp/laplace", *_LDP_PRACTICE, *_AS_PUBLISHED),
+    }
+
+
+def ldp_renyi_practice() -> dict[str, Any]:
+    """The same of the Rényi divergence of order 2."""
+    return reproduced("ldp/renyi", *_LDP_RENYI_PRACTICE)
+
+
+def local_side_by_side() -> dict[str, Any]:
+    """The methods local and events on the same draws."""
+    return reproduced("local/side_by_side", *_SIDE_BY_SIDE)
+
+
+def renyi_exact() -> dict[str, Any]:
+    """Means of exact Rényi bounds; some minutes."""
+    return reproduced("renyi/exact")
+
+
 def local_figure5() -> dict[str, Any]:
     """Figure 5 of the local approach."""
     return reproduced("local/figure5")
@@ -184,6 +208,10 @@ def local_undersmoothing() -> dict[str, Any]:
     }
 
 
+_LDP_PRACTICE = ("--set", "epsilon=.2,.52,1")
+_AS_PUBLISHED = ("--set", "published=1")
+_LDP_RENYI_PRACTICE = ("--set", "epsilon=.2,.5")
+_SIDE_BY_SIDE = ("--runs", "10")
 _FIGURE_6 = ("--runs", "200", "--set", "sizes=5000,20000")
 _MIXED = ("--runs", "40")
 _FIGURE_4 = ("--runs", "60", "--set", "algorithms=a")
@@ -228,12 +256,16 @@ MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
     "svt5": svt5,
     "confidence": confidence,
     "renyi-coverage": renyi_coverage,
+    "renyi-exact": renyi_exact,
     "renyi-floor": renyi_floor,
     "ldp-bias": ldp_bias,
     "ldp-exact": ldp_exact,
+    "ldp-practice": ldp_practice,
+    "ldp-renyi-practice": ldp_renyi_practice,
     "local-figure5": local_figure5,
     "local-figure6": local_figure6,
     "local-mixed": local_mixed,
+    "local-side-by-side": local_side_by_side,
     "local-undersmoothing": local_undersmoothing,
     "sizes": sizes,
     "sizes-simulated": sizes_simulated,
@@ -247,9 +279,19 @@ _TAKEN = ("case", "quantity", "expected", "measured", "standard_error", "runs")
 
 
 def take(figures: dict[str, Any], paths: list[Path]) -> None:
-    """Takes over the figures of experiments; rows of the same case and quantity replace those of before."""
+    """Takes over the figures of experiments, or of all of them (agreement.json).
+
+    Rows of the same case and quantity replace those of before.
+    """
     stored = figures.setdefault("reproduced", {})
     for path in paths:
+        if path.name == "agreement.json":
+            lines = json.loads(path.read_text(encoding="utf-8"))
+            figures["agreement"] = {
+                "command": "epsilometer reproduce --all --quick",
+                "lines": lines,
+            }
+            continue
         results = json.loads(path.read_text(encoding="utf-8"))
         rows = {
             (row["case"], row["quantity"]): row
@@ -257,10 +299,32 @@ def take(figures: dict[str, Any], paths: list[Path]) -> None:
         }
         for row in results["rows"]:
             rows[row["case"], row["quantity"]] = {key: row.get(key) for key in _TAKEN}
+        commands = stored.get(results["experiment"], {"commands": []})["commands"]
         stored[results["experiment"]] = {
-            "command": f"epsilometer reproduce {results['experiment']}",
+            "commands": list(dict.fromkeys([*commands, _command_of(results)])),
             "rows": list(rows.values()),
         }
+
+
+def _command_of(results: dict[str, Any]) -> str:
+    """The command that gives these figures, with what was not left at its default."""
+    from epsilometer_experiments.options import read_options
+    from epsilometer_experiments.registry import find
+
+    experiment = find(results["experiment"])
+    settings = results["settings"]
+    defaults = read_options(experiment.name, experiment.options, {})
+    words = [f"epsilometer reproduce {experiment.name}"]
+    if settings["runs"] != experiment.runs:
+        words.append(f"--runs {settings['runs']}")
+    if settings["seed"]:
+        words.append(f"--seed {settings['seed']}")
+    for name, value in settings["options"].items():
+        default = defaults[name]
+        if value != (list(default) if isinstance(default, tuple) else default):
+            shown = ",".join(map(str, value)) if isinstance(value, list) else value
+            words.append(f"--set {name}={shown}")
+    return " ".join(words)
 
 
 def _reproduced(figures: dict[str, Any], experiment: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -374,6 +438,80 @@ def _exact_text(figures: dict[str, Any]) -> str:
         "draws planned for ± that half": ".2g",
     }
     return _table(figures["ldp-exact"], "distribution, n", columns)
+
+
+# "epsilon=0.2 n/100=216": the level, the part of the planned n, and that many draws.
+_PART_OF_PLAN = re.compile(r"epsilon=(\S+) .*n/(\S+)=(\d+)$")
+# Parts of the planned n that the page shows, without those at which all estimates are within γ.
+_PARTS = (1, 100, 200, 300, 400, 600, 1000)
+_RENYI_PARTS = (1e3, 1e4, 3e4, 1e5, 3e5, 1e6)
+
+
+def _practice_table(found: dict[str, Any], parts: tuple[float, ...]) -> str:
+    """A line per level: the planned n, and the share of estimates within γ at parts of it."""
+    shares: dict[str, dict[float, float]] = {}
+    planned: dict[str, tuple[float, float]] = {}
+    for row in found["rows"]:
+        case = _PART_OF_PLAN.match(row["case"])
+        assert case is not None
+        level, part, n = case[1], float(case[2]), int(case[3])
+        # The smallest part that was run says most exactly what the planned n is.
+        planned[level] = min(planned.get(level, (math.inf, math.inf)), (part, part * n))
+        if row["quantity"] == "share within γ":
+            shares.setdefault(level, {})[part] = row["measured"]
+    lines = [
+        f"| ε | planned n | {' | '.join('n' if part == 1 else f'n/{part:,.0f}' for part in parts)} |",
+        "|" + "---|" * (2 + len(parts)),
+    ]
+    for level, of_parts in shares.items():
+        cells = [f"{of_parts[part]:.3g}" if part in of_parts else "" for part in parts]
+        part, n = planned[level]
+        # Without the planned n itself, a rounded part of it tells two digits.
+        shown = f"{n:,.0f}" if part == 1 else f"{n:.2g}"
+        lines.append(f"| {level} | {shown} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def _practice_text(figures: dict[str, Any]) -> str:
+    found = figures["ldp-practice"]
+    return "\n".join(
+        f"n {name} (`{found[name]['command']}`):\n\n{_practice_table(found[name], _PARTS)}"
+        for name in ("as published", "with union bounds")
+    )
+
+
+def _renyi_practice_text(figures: dict[str, Any]) -> str:
+    return _practice_table(figures["ldp-renyi-practice"], _RENYI_PARTS)
+
+
+def _side_by_side_text(figures: dict[str, Any]) -> str:
+    from epsilometer_experiments.registry import find
+
+    cases = find("local/side_by_side").cases({"samples": 100_000})
+    truths = {case.name: case.parameters["truth"] for case in cases}
+    lines = ["| mechanism | truth | `events`, exact | `local`, asymptotic |", "|---|---|---|---|"]
+    for case, measured in _by_case(figures["local-side-by-side"]).items():
+        truth = "∞" if math.isinf(truths[case]) else f"{truths[case]:.3f}"
+        lines.append(f"| {case} | {truth} | {measured['events']:.3f} | {measured['local']:.3f} |")
+    return "\n".join([*lines, ""])
+
+
+def _renyi_exact_text(figures: dict[str, Any]) -> str:
+    """Means of bounds with the truth of each entry of the zoo."""
+    from epsilometer_experiments.self.measuring import entry_of
+
+    lines = [
+        "| entry of the zoo | order | draws per side | truth | mean bound |",
+        "|---|---|---|---|---|",
+    ]
+    for case, measured in _by_case(figures["renyi-exact"]).items():
+        spec, *settings = case.split()
+        order, samples = (setting.partition("=")[2] for setting in settings)
+        truth = entry_of(spec).truth(em.RenyiDP, order=float(order))
+        lines.append(
+            f"| `{spec}` | {order} | {int(samples):,} | {truth:.3f} | {measured['mean certified bound']:.3f} |"
+        )
+    return "\n".join([*lines, ""])
 
 
 def _figure5_text(figures: dict[str, Any]) -> str:
@@ -549,8 +687,8 @@ def table1_cells(figures: dict[str, Any]) -> list[dict[str, Any]]:
         for name in _MECHANISMS
         for epsilon in ("0.01", "1")
         for column in _PUBLISHED.values()
-        for row in [rows[f"{name} ε={epsilon} n={samples}", f"detected by {column}"]]
-        if row["expected"] is not None
+        for row in [rows.get((f"{name} ε={epsilon} n={samples}", f"detected by {column}"))]
+        if row is not None
     ]
 
 
@@ -571,13 +709,15 @@ def _table1_text(figures: dict[str, Any]) -> str:
             cells = []
             for column in _PUBLISHED.values():
                 found = [
-                    rows[f"{name} ε={epsilon} n={samples}", f"detected by {column}"]
+                    rows.get((f"{name} ε={epsilon} n={samples}", f"detected by {column}"))
                     for samples in table1_sizes(figures)
                 ]
-                papers = [row["expected"] for row in found]
-                ours = "/".join(f"{10 * row['measured']:.0f}" for row in found)
-                theirs = "–" if None in papers else "/".join(f"{10 * rate:.0f}" for rate in papers)
-                cells.append(f"{theirs} → {ours}")
+                compared = [row for row in found if row is not None]
+                theirs, ours = (
+                    "/".join(f"{10 * row[rate]:.0f}" for row in compared)
+                    for rate in ("expected", "measured")
+                )
+                cells.append(f"{theirs} → {ours}" if compared else "–")
             lines.append(f"| {name} | {epsilon} | {' | '.join(cells)} |")
     near = [
         (samples, [row for row in table1_cells(figures) if row["samples"] == samples])
@@ -588,7 +728,25 @@ def _table1_text(figures: dict[str, Any]) -> str:
         f"within three of ten detections, {sum(detections_apart(row) == 0 for row in cells)} the same number"
         for samples, cells in near
     )
-    return "\n".join([*lines, "", f"Of the paper's numbers: {counted}.", ""])
+    found = "; ".join(
+        f"{_found_by_some(cells, 'expected')} and {_found_by_some(cells, 'measured')} at n = {samples:,}"
+        for samples, cells in near
+    )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Of the paper's numbers: {counted}.",
+            "",
+            f"Of these {2 * len(_MECHANISMS)} mechanisms and levels, found by some tester in most runs, in the paper and here: {found}.",
+            "",
+        ]
+    )
+
+
+def _found_by_some(cells: list[dict[str, Any]], rate: str) -> int:
+    """How many mechanisms and levels at least one of the testers detects in more than half of the runs."""
+    return len({cell["case"] for cell in cells if cell[rate] > 0.5})  # noqa: PLR2004  # most runs
 
 
 def _table2_text(figures: dict[str, Any]) -> str:
@@ -681,6 +839,25 @@ def _hockey_stick_coverage_text(figures: dict[str, Any]) -> str:
     return "\n".join([*lines, "", f"{rows[0]['runs']} audits for each size, ε and confidence.", ""])
 
 
+def _agreement_text(figures: dict[str, Any]) -> str:
+    """As `epsilometer reproduce --all` writes it."""
+    from epsilometer_experiments.agreement import Agreement, Difference, as_markdown
+
+    lines = [
+        Agreement(
+            experiment=line["experiment"],
+            size=line["size"],
+            agreed=line["agreed"],
+            differences=tuple(Difference(**difference) for difference in line["differs"]),
+            unjudged=line["unjudged"],
+            seconds=line["seconds"],
+            error=line["error"],
+        )
+        for line in figures["agreement"]["lines"]
+    ]
+    return f"`{figures['agreement']['command']}`: {as_markdown(lines)}"
+
+
 def _paper_items(_: dict[str, Any]) -> str:
     """Made from the markers of the tests."""
     made = _import_from_checkout("docs.paper_items").table()
@@ -696,6 +873,10 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
     "renyi-floor": _floor_text,
     "ldp-bias": _bias_text,
     "ldp-exact": _exact_text,
+    "ldp-practice": _practice_text,
+    "ldp-renyi-practice": _renyi_practice_text,
+    "local-side-by-side": _side_by_side_text,
+    "renyi-exact": _renyi_exact_text,
     "local-figure5": _figure5_text,
     "local-figure6": _figure6_text,
     "local-mixed": _mixed_text,
@@ -706,6 +887,7 @@ MADE: dict[str, Callable[[dict[str, Any]], str]] = {
     "extras": _extras,
     "cli": _cli,
     "toml": _toml,
+    "agreement": _agreement_text,
     "paper-items": _paper_items,
     "auditorium-table1": _table1_text,
     "auditorium-table2": _table2_text,

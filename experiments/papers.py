@@ -9,7 +9,7 @@ OURS = "ours"
 LOCAL = "Askin, Kutta, Dette 2022"
 RENYI = "Kutta, Askin, Dunsche 2024"
 HISTOGRAMS = "Gorla et al. 2023"
-AUDITORIUM = "Kong et al. 2024"
+AUDITORIUM = "Kong et al. 2023"
 SNIPER = "Bichsel et al. 2021"
 
 

@@ -87,6 +87,11 @@ def is_published(column: str) -> bool:
     return tester_of(column) != column
 
 
+def applies(column: str, mechanism: Mechanism) -> bool:
+    """Whether a column can be filled: the published histogram cuts single numbers, not lists of answers."""
+    return not (mechanism.answers and column == "poisson-histogram/published")
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedTester:
     """A tester as the paper prints it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from epsilometer_experiments.auditorium.settings import (
     PAPER_LEVEL,
     SIZES,
     Mechanism,
+    applies,
     claim_for,
     floats,
     is_published,
@@ -76,6 +78,8 @@ def _case(mechanism: Mechanism, epsilon: float, samples: int, methods: tuple[str
     needed = None if mechanism.private else _needed(mechanism, epsilon)
     expected: dict[str, Target] = {}
     for method in methods:
+        if not applies(method, mechanism):
+            continue
         rate = detection_rate(mechanism.title, epsilon, tester_of(method), samples)
         if mechanism.private:
             expected[detected_by(method)] = Rate(
@@ -104,11 +108,13 @@ def _confidence(method: str) -> float:
 
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """Whether each method refutes the claim, all with the same seed."""
-    entry = case.parameters["mechanism"].entry(case.parameters["epsilon"])
+    mechanism = case.parameters["mechanism"]
+    entry = mechanism.entry(case.parameters["epsilon"])
     samples, needed = case.parameters["samples"], case.parameters["needed"]
     numbers = {
         detected_by(method): float(is_refuted(entry, method, samples, seed))
         for method in settings["method"]
+        if applies(method, mechanism)
     }
     return numbers if needed is None else {**numbers, NEEDED: float(needed)}
 
@@ -150,8 +156,10 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     quantities = [
         row for row in dict.fromkeys(row.quantity for row in results.rows) if row != NEEDED
     ]
+    measured = {(row.case, row.quantity): row.measured for row in results.rows}
+    # A tester that a mechanism has no column for leaves a white cell.
     shares = [
-        [results.row(case.name, quantity).measured for quantity in quantities]
+        [measured.get((case.name, quantity), math.nan) for quantity in quantities]
         for case in results.cases
     ]
     figure = Figure(
@@ -164,7 +172,7 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
             axes.text(
                 column,
                 place,
-                f"{share:.2g}",
+                "–" if math.isnan(share) else f"{share:.2g}",
                 ha="center",
                 va="center",
                 color="w" if share > 0.5 else "0.2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from epsilometer_experiments.auditorium.settings import (
     OUR_CONFIDENCE,
     PAPER_CONFIDENCE,
     Mechanism,
+    applies,
     claim_for,
     is_published,
     published_tester,
@@ -76,7 +78,9 @@ def _case(mechanism: Mechanism, finder: str, methods: tuple[str, ...]) -> Case:
 def run_once(case: Case, seed: int, settings: Settings) -> Numbers:
     """The trials of one search with each method; `auto` also at 95 %."""
     mechanism, finder = case.parameters["mechanism"], case.parameters["finder"]
-    columns = [(method, PAPER_CONFIDENCE) for method in settings["method"]]
+    columns = [
+        (method, PAPER_CONFIDENCE) for method in settings["method"] if applies(method, mechanism)
+    ]
     if AUTO in settings["method"]:
         columns.insert(1, (AUTO, OUR_CONFIDENCE))
     return {
@@ -143,8 +147,9 @@ def draw(results: Results) -> Iterator[tuple[str, Figure]]:
     figure = Figure(figsize=(7, 0.35 * len(results.cases) + 1.6), layout="constrained")
     axes = figure.subplots()
     places = range(len(results.cases))
+    measured = {(row.case, row.quantity): row.measured for row in results.rows}
     for number, quantity in enumerate(quantities):
-        means = [results.row(case.name, quantity).measured for case in results.cases]
+        means = [measured.get((case.name, quantity), math.nan) for case in results.cases]
         axes.plot(
             means,
             places,

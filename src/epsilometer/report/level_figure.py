@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _SIZE = (6.5, 4.0)
 _BOUND_COLOUR = "#0b6b69"
 _ESTIMATE_COLOUR = "#59616b"
+# Of the marks of estimates, large enough to be seen beside a bar, in points.
+_MARK_LENGTH = 12.0
+_MARK_WIDTH = 2.0
 # Characters of a dataset beside its bar.
 _LONGEST_LABEL = 30
 
@@ -76,9 +79,15 @@ def level_picture(found: "LevelMap") -> LevelPicture:
         coordinates=coordinates[order],
         lower_bounds=lower_bounds[order],
         estimates=estimates[order],
-        labels=tuple(one_line(datasets[number])[:_LONGEST_LABEL] for number in order.tolist()),
+        labels=tuple(_label(datasets[number]) for number in order.tolist()),
         confidence=found.confidence,
     )
+
+
+def _label(dataset: Any) -> str:
+    """Returns a dataset in at most so many characters that its bar has room."""
+    text = one_line(dataset)
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
 
 def _coordinates(datasets: list[Any]) -> Floats | None:
@@ -106,10 +115,13 @@ def draw_levels(picture: LevelPicture) -> "Figure":
             _draw_line(axes, picture)
         else:
             _draw_bars(axes, picture)
-        axes.set_title(
+        # Of the whole figure: long names of datasets leave the axes little room.
+        figure.suptitle(
             f"lower bounds on the level of each dataset, together at {picture.confidence:.0%}",
             fontsize="medium",
         )
+        if picture.kind != "grid":
+            figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -117,20 +129,34 @@ def _draw_line(axes: "Axes", picture: LevelPicture) -> None:
     axes.plot(
         picture.coordinates, picture.lower_bounds, "o-", color=_BOUND_COLOUR, label="lower bound"
     )
-    axes.plot(picture.coordinates, picture.estimates, "_", color=_ESTIMATE_COLOUR, label="estimate")
+    axes.plot(
+        picture.coordinates,
+        picture.estimates,
+        "_",
+        color=_ESTIMATE_COLOUR,
+        label="estimate",
+        markersize=_MARK_LENGTH,
+        markeredgewidth=_MARK_WIDTH,
+    )
     axes.set_xlabel("dataset x")
     axes.set_ylabel("ε of this dataset, at least")
     axes.set_ylim(bottom=0.0)
-    axes.legend(frameon=False)
 
 
 def _draw_bars(axes: "Axes", picture: LevelPicture) -> None:
     axes.barh(picture.coordinates, picture.lower_bounds, color=_BOUND_COLOUR, label="lower bound")
-    axes.plot(picture.estimates, picture.coordinates, "|", color=_ESTIMATE_COLOUR, label="estimate")
+    axes.plot(
+        picture.estimates,
+        picture.coordinates,
+        "|",
+        color=_ESTIMATE_COLOUR,
+        label="estimate",
+        markersize=_MARK_LENGTH,
+        markeredgewidth=_MARK_WIDTH,
+    )
     axes.set_yticks(picture.coordinates, picture.labels)
     axes.invert_yaxis()
     axes.set_xlabel("ε of this dataset, at least")
-    axes.legend(frameon=False)
 
 
 def _draw_grid(figure: "Figure", axes: "Axes", picture: LevelPicture) -> None:

@@ -48,5 +48,27 @@ def test_every_kind_is_drawn(datasets):
     found = a_map(datasets)
     figure = draw_levels(level_picture(found))
     figure.canvas.draw()
-    assert "95%" in figure.axes[0].get_title()
+    assert "95%" in figure.get_suptitle()
     assert found.plot().axes
+
+
+@pytest.mark.parametrize(
+    "datasets", [[0.0, 1.0], ["a", "a rather long name of one dataset, cut off"]]
+)
+def test_nothing_covers_what_is_drawn(datasets):
+    """The title within the figure, the legend beside the axes, also where names leave little room."""
+    figure = draw_levels(level_picture(a_map(datasets)))
+    figure.canvas.draw()
+    drawn = figure.axes[0].get_window_extent()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(drawn)
+    (title,) = (text for text in figure.texts if "95%" in text.get_text())
+    assert title.get_window_extent().x0 > 0
+    assert title.get_window_extent().x1 < figure.bbox.x1
+
+
+def test_long_names_are_cut_off_visibly():
+    picture = level_picture(a_map(["short", "a rather long name of one dataset"]))
+    assert "short" in picture.labels[0]
+    assert picture.labels[1].endswith("…")
+    assert len(picture.labels[1]) == 30

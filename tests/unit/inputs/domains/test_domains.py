@@ -47,7 +47,7 @@ def test_one_number_of_a_vector_is_replaced():
 
 
 @pytest.mark.paper("C1", "equal")
-def test_one_number_of_a_vector_is_missing():
+def test_one_number_of_a_vector_is_left_out():
     pair = domains.Vector(3).neighbours("add-remove").pair([0.0, MIDDLE, 1.0, 0.4])
     assert (pair.left, pair.right) == ([0.0, MIDDLE, 1.0], [0.0, 1.0])
 

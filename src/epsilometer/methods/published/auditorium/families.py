@@ -401,6 +401,8 @@ def variational_value(h: Floats, p: Floats, q: Floats, order: float) -> float:
         p: shape (points,), probabilities under P.
         q: shape (points,), probabilities under Q.
         order: α.
+
+    Reference: Kong et al. (2023), (5).
     """
     with np.errstate(divide="ignore"):
         log_p = np.log(p)

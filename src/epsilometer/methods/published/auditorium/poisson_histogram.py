@@ -219,12 +219,20 @@ def cut(left: Outputs, right: Outputs, options: Options) -> LearnedPartition:
         left: training outputs of the left.
         right: training outputs of the right.
         options: how many cells, and between which bounds.
+
+    Raises:
+        InputError: there are bounds, and outputs that are no single numbers.
     """
     partitions: list[BlockPartition] = []
     for left_block, right_block in blocks_of_both(left, right):
         left_values = _single_numbers(left_block)
         right_values = _single_numbers(right_block)
         if left_values is None or right_values is None:
+            if options.bounds is not None:
+                raise InputError(
+                    f"bounds={options.bounds!r} cuts single numbers into cells of equal width, but "
+                    f"outputs have the shape {left_block.shape!r:.60}; leave bounds= out"
+                )
             # The last one: vectors are cut by a score.
             return learn_partitions(left, right)[-1]
         if options.bounds is None:
@@ -292,6 +300,8 @@ def poisson_mean(n_cells: int, epsilon: float, tolerance: float, margin: float) 
         epsilon: ε.
         tolerance: β.
         margin: η.
+
+    Reference: Kong et al. (2023), Algorithm 3.
     """
     check_whole("n_cells", n_cells)
     check_positive("tolerance", tolerance)

@@ -35,6 +35,8 @@ def chernoff(hits: int, trials: int, failure_probability: float) -> float:
     """Returns the p below S/m at which m·KL(S/m ‖ p) = ln(1/β): never below Hoeffding's bound.
 
     Guarantee: exact: it exceeds p with probability at most `failure_probability`.
+
+    Reference: Kong et al. (2023), Definition 4.10, which names it as a choice of p̂.
     """
     share = hits / trials
     allowed = -math.log(failure_probability) / trials
@@ -61,6 +63,8 @@ def clopper_pearson(hits: int, trials: int, failure_probability: float) -> float
     """Returns the exact binomial bound, the largest of the three.
 
     Guarantee: exact: it exceeds p with probability at most `failure_probability`.
+
+    Reference: Kong et al. (2023), Definition 4.10, which names it as a choice of p̂.
     """
     return lower(Counts(hits, trials), failure_probability)
 

@@ -1,6 +1,6 @@
 """Rényi lower bounds by floored densities, as published; public as `epsilometer.renyi`.
 
-Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+Reference: Kutta, Askin, Dunsche (2024), "Lower bounds for Rényi differential privacy in a black-box
     setting".
 
 Example:

@@ -1,6 +1,6 @@
 """The published lower bound on a Rényi divergence: densities with a soft floor, and its variance.
 
-Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+Reference: Kutta, Askin, Dunsche (2024), "Lower bounds for Rényi differential privacy in a black-box
     setting". Equation numbers below are those of this paper.
 """
 
@@ -94,7 +94,7 @@ def lower_bound(
 
     Guarantee: asymptotic.
 
-    Reference: Kutta, Askin, Dunsche (2022), (16).
+    Reference: Kutta, Askin, Dunsche (2024), (16).
     """
     bounds = lower_bounds(
         left_outputs,
@@ -164,7 +164,7 @@ def lower_bound_of_pairs(
     Returns:
         The number of the pair, and its bound.
 
-    Reference: Kutta, Askin, Dunsche (2022), (8).
+    Reference: Kutta, Askin, Dunsche (2024), (8).
     """
     if not samples:
         raise InputError("samples is empty: give at least one pair of samples")
@@ -209,7 +209,7 @@ def bound_from(
         floor: τ; None takes the lowest that enough draws reach.
         sharpness: β; None takes 1/τ.
 
-    Reference: Kutta, Askin, Dunsche (2022), (16) and (18).
+    Reference: Kutta, Askin, Dunsche (2024), (16) and (18).
     """
     n, m = densities.sizes
     # Draws per unit of density, in the units of the outputs.
@@ -289,7 +289,7 @@ def floored_divergence(  # noqa: PLR0917  # researchers call it as the paper wri
         sharpness: β, 1/floor unless given.
         width: 1 for probabilities, the distance (or area) between grid points for densities.
 
-    Reference: Kutta, Askin, Dunsche (2022), (11) to (14).
+    Reference: Kutta, Askin, Dunsche (2024), (11) to (14).
     """
     left = _density("p", p)
     right = _density("q", q)
@@ -326,7 +326,7 @@ def estimate(
         width: what each point stands for, as for `floored_divergence`; shape (k,) where a point
             mass stands beside a density.
 
-    Reference: Kutta, Askin, Dunsche (2022), (18).
+    Reference: Kutta, Askin, Dunsche (2024), (18).
     """
     # Every integrand has a factor p.
     has_mass = p > 0.0

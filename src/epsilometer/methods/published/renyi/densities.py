@@ -1,6 +1,6 @@
 """Two samples as densities at the same points: relative frequencies, or kernel estimates.
 
-Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+Reference: Kutta, Askin, Dunsche (2024), "Lower bounds for Rényi differential privacy in a black-box
     setting", (9) and (10); the plug-in bandwidth is that of `dpik` of R's package KernSmooth.
 """
 

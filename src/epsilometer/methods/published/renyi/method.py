@@ -1,6 +1,6 @@
 """Method `renyi-floored`: the published bound inside an audit.
 
-Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+Reference: Kutta, Askin, Dunsche (2024), "Lower bounds for Rényi differential privacy in a black-box
     setting", (16).
 """
 

@@ -4,7 +4,7 @@ The divergence of a mixed distribution is the sum over its point masses plus the
 densities, each slice of outputs with one of its own; so are its estimate and its variance. Each
 density is measured in units of its scale, so that one floor serves all parts.
 
-Reference: Kutta, Askin, Dunsche (2022), "Lower bounds for Rényi differential privacy in a black-box
+Reference: Kutta, Askin, Dunsche (2024), "Lower bounds for Rényi differential privacy in a black-box
     setting", which leaves these distributions (propose-test-release) to future work.
 """
 

@@ -119,3 +119,19 @@ def test_given_bounds_are_cut_into_cells_of_equal_width(rng):
 def test_nonsense_options(settings):
     with pytest.raises(InputError, match=next(iter(settings))):
         Options(**settings)
+
+
+@pytest.mark.parametrize("outputs", [np.zeros((50, 2)), np.array(["a", "b"] * 25)])
+def test_bounds_of_outputs_that_are_no_numbers_are_told(outputs, rng):
+    """Equal cells between two bounds cut single numbers; of a vector they would be learned from one draw."""
+    mechanism = em.from_batch(lambda x, n, rng: outputs[rng.integers(0, 50, n)])
+    histogram = em.auditorium.estimators.Histogram(0.1, cells=5, margin=0.3, bounds=(0.0, 1.0))
+    with pytest.raises(em.InputError, match="bounds="):
+        em.auditorium.audit(
+            mechanism, em.Pair(0, 1), histogram, trials=1, samples=50, threshold=0.0
+        )
+    options = em.auditorium.poisson_histogram.Options(bounds=(0.0, 1.0))
+    with pytest.raises(em.InputError, match="bounds="):
+        em.measure(
+            mechanism, em.Pair(0, 1), samples=200, method="poisson-histogram", options=options
+        )
