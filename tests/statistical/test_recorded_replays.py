@@ -58,6 +58,16 @@ def test_a_recording_that_holds_its_draws_several_times(rarely, rng):
     rarely(happens, RATE, BROKEN)
 
 
+@pytest.mark.parametrize("n_copies", [2, 8])
+def test_a_recording_that_holds_copies_in_any_order(n_copies, rarely, rng):
+    def happens(seed):
+        n_rows = 400 // n_copies
+        rows = [rng.permutation(np.repeat(rng.normal(size=n_rows), n_copies)) for _ in range(2)]
+        return em.compare(*rows, NO_LOSS, seed=seed, confidence=0.8).is_refuted
+
+    rarely(happens, RATE, BROKEN)
+
+
 def test_replaying_what_was_compared(rarely, rng, tmp_path):
     def happens(seed):
         rows = [rng.normal(size=200) for _ in range(2)]

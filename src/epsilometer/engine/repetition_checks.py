@@ -33,6 +33,10 @@ _MIN_ROWS_FOR_VARIANCE = 1000
 # An odd number and its inverse modulo 2⁶⁴, for hashes of runs of outputs.
 _RUN_BASE = np.uint64(0x9E3779B97F4A7C15)
 _RUN_BASE_INVERSE = np.uint64(pow(0x9E3779B97F4A7C15, -1, 1 << 64))
+# Copies of an output that are looked for.
+_MAX_COPIES = 32
+# Parts of its money that a bet on a number of copies may lose.
+_LOST_PARTS = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99])
 _SIDES = ("left", "right")
 _FROZEN = "is a seed frozen inside, or is a generator copied?"
 
@@ -63,6 +67,8 @@ def check_repeats(fingerprints: Sequence[Fingerprints]) -> list[HealthReport]:
             reports += repeated_chunks
             if not correlations and not repeated_chunks:
                 correlations = _check_equal_pairs(side, heads)
+            if not correlations and not repeated_chunks:
+                reports += _check_copies(side, ordered)
         reports += correlations
     if not reports and sum(map(_same_order_evidence, sides_with_repeats)) > EVIDENCE_THRESHOLD:
         text = (
@@ -119,6 +125,46 @@ def _check_repeated_chunks(
     else:
         return []
     return [HealthReport("repeated-chunks", f"{text}: {_FROZEN}", untrusted=True)]
+
+
+def _check_copies(side: int, ordered: Hashes) -> list[HealthReport]:
+    """Checks whether values occur equally often, as if every row had been copied and then shuffled.
+
+    Say that draws of a value are expected λ times. Then it occurs k − 1, k and k + 1 times with
+    probabilities as 1 : λ/k : λ²/(k(k + 1)), and k times cannot be much likelier than both of its
+    neighbours, whatever λ is. So nobody expects to win a bet on k that loses a part x of the money
+    at k − 1, a part z at k + 1, and wins 2·√(x·z·k/(k + 1)) at k. The bets on all values are
+    independent if the number of draws is Poisson; given that number n, which has a probability of
+    1/(e·√n) at least, what they win is at most e·√n times as likely.
+
+    Args:
+        side: 0 left, 1 right.
+        ordered: the hashes of outputs, sorted.
+    """
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    n_draws = len(ordered)
+    counts = np.diff(np.append(starts, n_draws))
+    n_with_count = np.bincount(np.minimum(counts, _MAX_COPIES + 2), minlength=_MAX_COPIES + 3)
+    lost_below, lost_above = np.meshgrid(_LOST_PARTS, _LOST_PARTS)
+    log_wealth = []
+    for k in range(2, _MAX_COPIES + 1):
+        won = 2.0 * np.sqrt(lost_below * lost_above * k / (k + 1))
+        log_wealth.append(
+            n_with_count[k - 1] * np.log1p(-lost_below)
+            + n_with_count[k + 1] * np.log1p(-lost_above)
+            + n_with_count[k] * np.log1p(won)
+        )
+    # The money is divided equally among all bets.
+    n_bets = len(log_wealth) * lost_below.size
+    evidence = np.logaddexp.reduce(np.ravel(log_wealth)) - np.log(n_bets)
+    if evidence <= EVIDENCE_THRESHOLD + 1.0 + 0.5 * np.log(n_draws):
+        return []
+    n_copies = int(np.argmax([np.max(each) for each in log_wealth])) + 2
+    text = (
+        f"{n_with_count[n_copies]} {_SIDES[side]} outputs occur {n_copies} times each, and far "
+        f"fewer {n_copies - 1} or {n_copies + 1} times: were draws copied?"
+    )
+    return [HealthReport("repeated-chunks", text, untrusted=True)]
 
 
 def _check_equal_pairs(side: int, heads: Sequence[Hashes]) -> list[HealthReport]:

@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.special import comb
+from scipy.stats import poisson
 
 from epsilometer.bounds import Counts
-from epsilometer.engine import Fingerprints, correlation_checks
+from epsilometer.engine import Fingerprints, correlation_checks, repetition_checks
 from epsilometer.engine.correlation_checks import check_correlation, check_order
-from epsilometer.engine.fingerprints import fingerprint, row_hashes
+from epsilometer.engine.fingerprints import HEAD, fingerprint, row_hashes
 from epsilometer.engine.health import CHECKS, check_drift, check_identifiers, check_suppressed
 from epsilometer.engine.health_statistics import (
     USUAL_DEVIATIONS,
@@ -171,6 +172,11 @@ def checked(*chunks):
     return names(check_repeats([prints_of(*chunks), Fingerprints()]))
 
 
+def pieces(outputs):
+    """As long as what a fingerprint remembers of a chunk."""
+    return [outputs[start : start + HEAD] for start in range(0, len(outputs), HEAD)]
+
+
 class TestRepeats:
     def test_chunks_of_any_length_that_beginclustering_evidence(self, rng):
         draws = rng.normal(size=100)
@@ -183,6 +189,28 @@ class TestRepeats:
         draws[20, 13:40] = draws[7, 30:57]
         assert checked(*draws) == ["repeated-chunks"]
         assert checked(*rng.normal(size=(30, 64))) == []
+
+    @pytest.mark.parametrize(("n_copies", "n_values"), [(2, 100), (3, 60), (8, 50), (20, 40)])
+    def test_copies_in_any_order(self, n_copies, n_values, rng):
+        copied = np.repeat(rng.normal(size=n_values), n_copies)
+        assert checked(*pieces(rng.permutation(copied))) == ["repeated-chunks"]
+        joined = np.append(copied, rng.normal(size=n_values // 3))
+        assert checked(*pieces(rng.permutation(joined))) == ["repeated-chunks"]
+
+    @pytest.mark.parametrize("n", [40, 400, 20_000])
+    @pytest.mark.parametrize("n_values", [2, 10, 100, 300, 5000])
+    def test_independent_draws_of_few_values_are_no_copies(self, n_values, n, rng):
+        assert checked(*pieces(rng.integers(n_values, size=n))) == []
+        assert checked(*pieces(rng.geometric(1.0 / n_values, size=n))) == []
+
+    def test_no_bet_on_copies_can_be_expected_to_win(self):
+        rates = np.geomspace(1e-3, 200.0, 2000)[:, None]
+        for k in range(2, repetition_checks._MAX_COPIES + 1):
+            below, at, above = (poisson.pmf(count, rates) for count in (k - 1, k, k + 1))
+            for lost in repetition_checks._LOST_PARTS:
+                others = repetition_checks._LOST_PARTS
+                won = 2.0 * np.sqrt(lost * others * k / (k + 1))
+                assert np.all(at * won - below * lost - above * others <= 1e-15)
 
     def test_a_coin_that_is_tossed_with_the_same_seed(self, rng):
         frozen = rng.integers(2, size=64)
