@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "docs" / "explanation" / "decisions"
 INDEX = (RECORDS / "README.md").read_text(encoding="utf-8")
@@ -44,3 +46,11 @@ def test_the_packages_of_the_architecture_page_are_in_the_order_of_the_contract(
     assert "errors" in listed[0]
     assert [sorted(names) for names in listed[1:-1]] == upwards[1:]
     assert listed[-1] == ["checker"]
+
+
+@pytest.mark.parametrize("record", sorted(RECORDS.glob("0*.md")), ids=lambda path: path.stem)
+def test_the_files_that_a_record_names_exist(record):
+    named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", record.read_text(encoding="utf-8")))
+    places = [ROOT, ROOT / "src", ROOT / "src" / "epsilometer"]
+    gone = [name for name in named if not any((place / name).exists() for place in places)]
+    assert not gone, f"{record.name} describes the code of today, and these files are gone"
