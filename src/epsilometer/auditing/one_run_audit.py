@@ -295,7 +295,7 @@ class OneRunAudit:
         if greatest > promised.value:
             return None
         return (
-            f"So few canaries could not have refuted it: all guessed rightly they would show "
+            f"So few canaries could not have refuted it: even if all were guessed right, they would show "
             f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
         )
 

@@ -1,6 +1,7 @@
 """Scores of canaries from many training runs: what they certify about any claim of privacy."""
 
 import json
+import math
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,12 +111,12 @@ class ScoreAudit:
         """
         promised = as_claim(claim)
         bound = self._test.bound(promised, self._failure)
-        verdict = Verdict.NOT_REFUTED
         if self._test.p_value(promised) <= self._failure:
-            verdict = Verdict.REFUTED
             # Bisection may stop just below the claim.
-            bound = max(bound, promised.value)
-        return ClaimCheck(claim=promised, lower_bound=bound, verdict=verdict)
+            bound = max(bound, math.nextafter(promised.value, math.inf))
+            return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.REFUTED)
+        bound = min(bound, promised.value)
+        return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.NOT_REFUTED)
 
     def tpr(self, fpr: float) -> float:
         """The observed true-positive rate at this false-positive rate.
@@ -166,7 +167,7 @@ class ScoreAudit:
         if greatest > promised.value:
             return None
         return (
-            f"So few scores could not have refuted it: perfectly separated they would show "
+            f"So few scores could not have refuted it: even perfectly separated ones would show "
             f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
         )
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # Inches.
 _SIZE = (9.0, 3.8)
 _OBSERVED_COLOUR = "#0b6b69"
-_CLAIM_COLOUR = "#b3261e"
+# On a page the colours of verdicts are all the same, so that the claim needs another one.
+_CLAIM_COLOUR = figures.INK
 _CHANCE_COLOUR = "#59616b"
 
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _SIZE = (9.0, 3.8)
 _CERTIFIED_COLOUR = "#0b6b69"
 _OBSERVED_COLOUR = "#59616b"
-_CLAIM_COLOUR = "#b3261e"
+# On a page the colours of verdicts are all the same, so that the claim needs another one.
+_CLAIM_COLOUR = figures.INK
 # Corners of an observed curve that are drawn at the most; an eye sees no more.
 _MAX_CORNERS = 1000
 

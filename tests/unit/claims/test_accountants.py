@@ -163,6 +163,15 @@ def test_accountants_of_opacus_lose_little_in_the_middle_of_the_curve(mu):
     assert np.max(power - exact(mu)) <= 0.01
 
 
+@pytest.mark.parametrize("mu", [8.0, 20.0, 30.0])
+def test_curves_of_hardly_any_privacy(mu):
+    claim = TradeOffDP.from_accountant(GaussianDP(mu).delta)
+    q = np.geomspace(1e-300, 1e-3, 300)
+    difference = claim.max_power(q) - ndtr(ndtri(q) + mu)
+    assert np.min(difference) >= -1e-9
+    assert np.max(difference) <= 0.1
+
+
 def test_a_second_pair_with_the_same_epsilon_adds_nothing():
     twice = TradeOffDP.from_accountant([(0.0, 0.9), (0.0, 0.4), (1.0, 0.1), (1.0, 0.3)])
     once = TradeOffDP.from_accountant([(0.0, 0.4), (1.0, 0.1)])
