@@ -295,8 +295,8 @@ class OneRunAudit:
         if greatest > promised.value:
             return None
         return (
-            f"So few canaries could not have refuted it: even if all were guessed right, they would show "
-            f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
+            "So few canaries could not have refuted it: even if all were guessed right, they would "
+            f"show {promised.symbol} ≥ {figure_down(greatest)}, and no more."
         )
 
     def plot(self, path: str | Path | None = None, claim: Claim | str | None = None) -> "Figure":

@@ -167,7 +167,7 @@ class ScoreAudit:
         if greatest > promised.value:
             return None
         return (
-            f"So few scores could not have refuted it: even perfectly separated ones would show "
+            "So few scores could not have refuted it: even perfectly separated ones would show "
             f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
         )
 

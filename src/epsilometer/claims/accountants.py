@@ -184,8 +184,8 @@ def _epsilon_below(curve: DeltaCurve, target: float) -> float:
     delta = delta_at(epsilon)
     while delta > target and 2.0 * epsilon <= _MAX_EPSILON:
         delta_beyond = delta_at(2.0 * epsilon)
-        # A part of δ that no ε removes: an infinite loss, or what the accountant rounds up. Next to 1
-        # a curve is flat as well that falls at larger ε.
+        # A part of δ that no ε removes: an infinite loss, or what the accountant rounds up. Next to
+        # 1 a curve is flat as well that falls at larger ε.
         is_flat = delta_beyond >= delta * (1.0 - _ROUNDING)
         if epsilon >= 1.0 and is_flat and delta < 1.0 - _ROUNDED_UP:
             break
