@@ -544,6 +544,16 @@ class Auditor:
     def __repr__(self) -> str:
         return f"<epsilometer of {self.node.name}>"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Names the method that everybody looks for, under whichever name."""
+            __tracebackhide__ = True
+            raise AttributeError(
+                f"the fixture has no {name!r}: audit with epsilometer.assert_private(mechanism, "
+                "inputs, claim)"
+            )
+
     @property
     def _test(self) -> pytest.Item:
         """The test that is being run; its report shows the audits."""

@@ -8,6 +8,8 @@ from typing import Any
 
 # Whoever sets this variable wants to be named in results.
 RUN_BY = "EPSILOMETER_RUN_BY"
+# Wrappers around a function that are looked through: an object may pretend to have any attribute.
+_MAX_WRAPPERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,13 @@ class CodeIdentity:
 def _source_file(mechanism: Any) -> Path | None:
     """The file in which the code of a mechanism stands; None for programs and typed-in code."""
     code = getattr(mechanism, "function", mechanism)
-    while hasattr(code, "func"):  # a partial function
-        code = code.func
+    for _ in range(_MAX_WRAPPERS):
+        if hasattr(code, "func"):  # a partial function
+            code = code.func
+        elif hasattr(code, "__wrapped__"):  # decorated, as by functools.cache
+            code = code.__wrapped__
+        else:
+            break
     definition = code if hasattr(code, "__code__") or isinstance(code, type) else type(code)
     module = str(getattr(definition, "__module__", ""))
     if module.startswith("epsilometer.mechanisms"):  # programs, services, recordings

@@ -482,3 +482,9 @@ def test_blind_audits_warn_or_fail(pytester, loaded):
     pytester.makeini("[pytest]\nepsilometer_fail_blind = true\n")
     run = pytester.runpytest("-W", "default", "-k", "test_blind or test_sharp")
     run.assert_outcomes(passed=1, failed=1, deselected=2)
+
+
+@pytest.mark.parametrize("name", ["audit", "check"])
+def test_a_method_that_is_not_there_names_the_one_that_is(epsilometer, name):
+    with pytest.raises(AttributeError, match=r"epsilometer\.assert_private\(mechanism, inputs"):
+        getattr(epsilometer, name)
