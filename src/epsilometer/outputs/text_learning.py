@@ -370,10 +370,9 @@ def _learn_template(
         path: of the column.
         is_bytes: whether the texts are bytes.
     """
-    keys = dict.fromkeys(key for fields in found for key in fields)
     naming = _Naming(form, path, [text.text for text in sample.texts[:1]])
     views: list[TextView] = []
-    for key in keys:
+    for key in _frequent_keys(found, sample.weights):
         values = [fields.get(key) for fields in found]
         views += _views_of_field(key, values, sample, naming, is_bytes)
     repeats = sample.repeats
@@ -389,6 +388,20 @@ def _learn_template(
     if all(view.kind == "number" for view in views) and _has_different_lengths(sample):
         views = [*views[: MAX_VIEWS - 1], length]
     return Template(form, tuple(views), keeps_text)
+
+
+def _frequent_keys(found: Sequence[dict[str, FieldValue]], weights: Integers) -> list[str]:
+    """Returns the fields that enough texts have to become columns, in order of first appearance.
+
+    Where names of fields are drawn at random there are more of them than texts; looking at all the
+    others in every text would take time that grows with the square of the texts.
+    """
+    totals: Counter[str] = Counter()
+    for fields, weight in zip(found, weights.tolist(), strict=True):
+        for key in fields:
+            totals[key] += weight
+    least = _FIELD_FRACTION * float(weights.sum())
+    return [key for key, total in totals.items() if total >= least]
 
 
 def _determines(view: TextView, found: Sequence[dict[str, FieldValue]]) -> bool:
@@ -521,7 +534,7 @@ def _views_of_field(
     total = weights.sum()
     is_present = np.array([value is not None for value in values])
     n_present = weights[is_present].sum()
-    if n_present < _FIELD_FRACTION * total or len(set(values)) == 1:
+    if len(set(values)) == 1:
         return []
     present = [value for value in values if value is not None]
     present_weights = weights[is_present]

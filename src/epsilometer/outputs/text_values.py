@@ -58,14 +58,15 @@ def _token_pattern(grouped: bool) -> re.Pattern[str]:
     simple_number = rf"(?:(?<!{_ALPHANUMERIC})[+\-−])?+{digits}{_FRACTION}"
     # Letters and digits that change more than once are a code, not a word and a number.
     code = rf"(?:\d++{_LETTER}++\d|{_LETTER}++\d++{_LETTER}){_ALPHANUMERIC}*+"
+    # Whatever cannot begin a token is skipped at once: a text may hold nothing but commas.
     return re.compile(
-        rf"(?P<m>(?<!\d){_MOMENT}(?!{_ALPHANUMERIC}))"
+        rf"(?=[\w+\-−.])(?:(?P<m>(?<!\d){_MOMENT}(?!{_ALPHANUMERIC}))"
         rf"|(?P<d>(?<!\d){_DATE}(?!{_ALPHANUMERIC}))"
         rf"|(?P<t>(?<![\w:.]){_CLOCK}(?![\w:]))"
         rf"|(?P<n>{number}(?!{_ALPHANUMERIC}))"
         rf"|(?P<c>(?<!{_ALPHANUMERIC}){code})"
         rf"|(?P<s>{simple_number})"
-        rf"|(?P<w>{_LETTER}++)"
+        rf"|(?P<w>{_LETTER}++))"
     )
 
 

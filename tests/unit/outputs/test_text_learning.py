@@ -7,7 +7,7 @@ import pytest
 
 from epsilometer.outputs import read_outputs
 from epsilometer.outputs.shapes import leaves_of, shape_words
-from epsilometer.outputs.text_learning import learn_text_reading
+from epsilometer.outputs.text_learning import _frequent_keys, learn_text_reading
 
 N = 200
 # Numbers that look random and do not repeat.
@@ -52,6 +52,16 @@ class TestFormats:
         ]
         (block,) = read(texts)
         assert values(block, "the text after `b:`")[:3] == ["x0", "(missing)", "(missing)"]
+
+    def test_names_that_never_repeat_are_no_columns(self):
+        # Of 400 texts, each with 20 names of its own, only the name that all share is looked at.
+        found = [
+            {"total": SPREAD[turn]} | {f"k{20 * turn + field}": 1.0 for field in range(20)}
+            for turn in range(2 * N)
+        ]
+        assert _frequent_keys(found, np.ones(2 * N, np.int64)) == ["total"]
+        (block,) = read([json.dumps(fields) for fields in found])
+        assert values(block, "`total` in the JSON text") == SPREAD
 
     def test_json_of_varying_shapes(self):
         texts = []
