@@ -257,6 +257,7 @@ def test_dp_accounting_itself():
     assert np.min(TradeOffDP.from_accountant(renyi).max_power(Q) - power) >= -1e-6
 
 
+@pytest.mark.filterwarnings("ignore:GDP accounting is experimental")
 def test_opacus_itself():
     accountants = pytest.importorskip("opacus.accountants", reason="opacus is not installed")
     for kind in (accountants.PRVAccountant, accountants.RDPAccountant):
