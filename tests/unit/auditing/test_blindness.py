@@ -238,6 +238,26 @@ def test_a_perfect_event_refutes_from_some_number_on(claim):
     assert answers[-1]
 
 
+SEEN_BY_CURVES = [
+    em.RenyiDP(1.05, 3.5),
+    em.RenyiDP(1.2, 3.5),
+    em.RenyiDP(2.0, 3.5),
+    em.RenyiDP(30.0, 3.5),
+    em.ZCDP(3.5),
+    em.GaussianDP(3.5),
+]
+
+
+def separated(x, n, rng):
+    return 1000.0 * x + rng.laplace(size=n)
+
+
+@pytest.mark.parametrize("claim", SEEN_BY_CURVES, ids=lambda claim: claim.describe())
+def test_what_could_be_refuted_is_refuted_by_inputs_that_always_differ(claim):
+    assert audited(laplace, claim, samples=866).blind is None
+    assert audited(separated, claim, samples=866).is_refuted
+
+
 def test_bets_need_more_than_an_event_of_a_fixed_size():
     claim = em.PureDP(4.0)
     for n in (50, 100, 200, 400, 800):
