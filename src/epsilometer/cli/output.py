@@ -221,7 +221,7 @@ def write_and_print(
     if files.json not in (None, "-"):
         # For the line that says how to replay the result: no folder that was not given.
         result = replace(result, settings={**result.settings, "json": files.given_json})
-    problem = write_all(_writers(result, files))
+    problem = write_all(_writers(result, files, fail_blind=fail_blind))
     if files.json == "-":
         answers.write(result.to_json() + "\n")
     else:
@@ -238,7 +238,9 @@ def write_and_print(
     return ExitStatus.NOT_REFUTED
 
 
-def _writers(result: "AuditResult", files: OutputFiles) -> list[Callable[[], object]]:
+def _writers(
+    result: "AuditResult", files: OutputFiles, *, fail_blind: bool
+) -> list[Callable[[], object]]:
     from epsilometer.report.junit import render_junit
     from epsilometer.report.markdown import render_markdown
     from epsilometer.storage.writing import write_atomically
@@ -249,7 +251,8 @@ def _writers(result: "AuditResult", files: OutputFiles) -> list[Callable[[], obj
     if files.html is not None:
         writers.append(partial(result.save_html, files.html))
     if files.junit is not None:
-        writers.append(partial(write_atomically, files.junit, render_junit([result])))
+        junit = render_junit([result], fail_blind=fail_blind)
+        writers.append(partial(write_atomically, files.junit, junit))
     if files.markdown is not None:
         writers.append(partial(write_atomically, files.markdown, render_markdown([result])))
     if files.write_test is not None and result.is_refuted:

@@ -20,9 +20,17 @@ _MAX_PROPERTY_CHARACTERS = 2000
 _MAX_RESERVATIONS_CHARACTERS = 400
 
 
-def render_junit(results: Sequence[AuditResult], suite: str = "epsilometer") -> str:
-    """Returns one test case per result: refuted is a failure, inconclusive an error."""
-    cases = [junit_case(result, wording.mechanism_name(result)) for result in results]
+def render_junit(
+    results: Sequence[AuditResult], suite: str = "epsilometer", *, fail_blind: bool = False
+) -> str:
+    """Returns one test case per result: refuted is a failure, inconclusive an error.
+
+    With `fail_blind`, so is an audit that could not have refuted anything.
+    """
+    cases = [
+        junit_case(result, wording.mechanism_name(result), fail_blind=fail_blind)
+        for result in results
+    ]
     return junit_document(suite, cases)
 
 

@@ -153,6 +153,10 @@ def test_fail_blind_has_a_status_of_its_own_and_the_verdict_stays(capsys, here):
     assert audit("good", "--epsilon", "9") == 0
     assert audit("good", "--epsilon", "9", "--fail-blind") == 3
     assert capsys.readouterr().out.count("NOT REFUTED, and could not have been: ") == 2
+    assert audit("good", "--epsilon", "9", "--fail-blind", "--junit", "blind.xml") == 3
+    assert 'errors="1"' in (here / "blind.xml").read_text()  # as the exit status says
+    assert audit("good", "--epsilon", "9", "--junit", "blind.xml") == 0
+    assert 'errors="0"' in (here / "blind.xml").read_text()
     assert audit("good", "--epsilon", "2", "--fail-blind") == 0
     assert audit("batch", "--batch", "--epsilon", "1", "--fail-blind") == 1
     settings = 'mechanism = "cli_mechanisms:good"\nleft = 0\nright = 1\nepsilon = 9.0\n'
