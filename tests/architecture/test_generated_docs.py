@@ -86,7 +86,7 @@ def test_the_notebook_runs(tmp_path):
         "stored without outputs: they would go stale"
     )
     client = nbclient.NotebookClient(
-        notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=600, startup_timeout=600, resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", ())]
@@ -115,6 +115,8 @@ def test_progress_in_a_notebook(tmp_path):
                 heard.append(msg["content"]["data"].get("text/html", ""))
             return super().process_message(msg, cell, cell_index)
 
-    Listening(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    Listening(
+        notebook, timeout=600, startup_timeout=600, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     assert any("<progress" in page and "of 200 draws" in page for page in heard)
     assert heard[-1] == ""

@@ -553,6 +553,8 @@ def dp_sgd(
     rate: float | None = None,
     noise_multiplier: float | None = None,
     d: int | None = None,
+    *,
+    lot: float | None = None,
 ) -> TrainingEntry:
     """DP-SGD of a linear model, which releases its noisy gradients; right, or with a bug.
 
@@ -568,6 +570,8 @@ def dp_sgd(
         rate: the probability with which each record is in a batch.
         noise_multiplier: the standard deviation of the noise, in clip norms.
         d: parameters of the model.
+        lot: the expected size of a batch, as everybody may know it. None takes that of the entry's
+            own pairs, which have about 20 records.
 
     Reference: Abadi et al., "Deep learning with differential privacy".
 
@@ -586,12 +590,13 @@ def dp_sgd(
         ),
         "d": check_count("d", about.d if d is None else d, 2, _MAX_FEATURES),
     }
+    parameters["lot"] = _RECORDS * parameters["rate"] if lot is None else check_positive("lot", lot)
     n_features = int(parameters["d"])
     training = about.training(
         steps=int(parameters["steps"]),
         rate=parameters["rate"],
         noise_multiplier=parameters["noise_multiplier"],
-        lot=_RECORDS * parameters["rate"],
+        lot=parameters["lot"],
     )
     pair = about.pair(n_features)
     movement_pair = about.movement_pair or about.pair

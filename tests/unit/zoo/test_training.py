@@ -83,6 +83,19 @@ def test_without_noise_a_step_moves_further_than_the_clip_norm(bug, movement):
     assert movement_of(right, entry.movement_pair) == pytest.approx(1.0, abs=1e-12)
 
 
+def test_the_lot_is_what_sums_are_divided_by(rng):
+    ten = training.dp_sgd(steps=1, noise_multiplier=0.05, lot=10.0)
+    five = training.dp_sgd(steps=1, noise_multiplier=0.05, lot=5.0)
+    assert (ten.parameters["lot"], training.dp_sgd().parameters["lot"]) == (10.0, 4.0)
+    data = ten.worst_pair.left
+    released = [
+        entry.mechanism.function(data, 1, np.random.default_rng(3)) for entry in (ten, five)
+    ]
+    assert np.allclose(2.0 * released[0], released[1])
+    with pytest.raises(InputError, match="lot=0"):
+        training.dp_sgd(lot=0)
+
+
 def test_a_missing_value_survives_only_where_that_is_the_bug(rng):
     entry = training.dp_sgd("nan", steps=1, rate=1.0)
     right = training.dp_sgd(None, steps=1, rate=1.0)
