@@ -37,9 +37,77 @@ class TimeUp(BaseException):
 
 
 class Alarm:
-    """Whether the time was up inside a call."""
+    """A timer that raises TimeUp in what the main thread runs, once a deadline is over.
 
-    rang = False
+    Set it, arm it, run, disarm it and cancel it, in this order and in one frame:
+
+        alarm = Alarm(deadline)
+        try:
+            try:
+                alarm.is_armed = True
+                result = function(task)
+            finally:
+                alarm.is_armed = False
+        finally:
+            alarm.cancel()
+
+    It rings again while what it raised is on its way up. So it must not be a context manager: an
+    exception that is raised where such a manager is left keeps it from being left at all, and the
+    alarm would ring in a later audit. Python runs no signal handler between an exception, or a
+    call that returns, and the assignment that disarms the alarm.
+
+    Attributes:
+        is_armed: whether it may raise TimeUp now.
+        rang: whether it has.
+    """
+
+    def __init__(self, deadline: "Deadline") -> None:
+        """Sets the timer. One that the caller has set before still rings in time."""
+        self.is_armed = False
+        self.rang = False
+        self._is_cancelled = False
+        self._deadline = deadline
+        self._began = monotonic()
+        self._callers_handler = signal.getsignal(signal.SIGALRM)
+        # Seconds until the caller's timer rings, 0 if there is none; and its interval.
+        self._callers_timer, self._callers_interval = signal.getitimer(signal.ITIMER_REAL)
+        signal.signal(signal.SIGALRM, self._ring)
+        self._set_timer()
+
+    def cancel(self) -> None:
+        """Gives the signal and the timer back to the caller."""
+        # What rings from now on, until the caller has the signal again, must not set the timer.
+        self._is_cancelled = True
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        restored = signal.SIG_DFL if self._callers_handler is None else self._callers_handler
+        signal.signal(signal.SIGALRM, restored)
+        if self._callers_timer:
+            seconds = max(self._callers_timer - self._seconds_since_set, _SHORTEST_TIMER)
+            signal.setitimer(signal.ITIMER_REAL, seconds, self._callers_interval)
+
+    @property
+    def _seconds_since_set(self) -> float:
+        return monotonic() - self._began
+
+    def _ring(self, number: int, frame: Any) -> None:
+        """Handles the signal."""
+        is_callers_turn = self._callers_timer and self._seconds_since_set >= self._callers_timer
+        if is_callers_turn and callable(self._callers_handler):
+            interval = self._callers_interval
+            self._callers_timer = interval and self._seconds_since_set + interval
+            self._callers_handler(number, frame)
+        if self.is_armed and self._deadline.left <= 0.0:
+            self.rang = True
+            raise TimeUp
+        if not self._is_cancelled:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        seconds = self._deadline.left
+        if self._callers_timer:
+            seconds = min(seconds, self._callers_timer - self._seconds_since_set)
+        seconds = min(max(seconds, _SHORTEST_TIMER), _LONGEST_TIMER)
+        signal.setitimer(signal.ITIMER_REAL, seconds, _RING_AGAIN_SECONDS)
 
 
 class Deadline:
@@ -79,52 +147,6 @@ class Deadline:
             f"max_seconds={self.seconds:g} were over while running {where}, "
             f"after {lasted:.1f} s of it"
         )
-
-    @contextmanager
-    def alarm(self) -> Iterator["Alarm"]:
-        """Raises TimeUp in what the main thread runs inside, when the time is up.
-
-        A timer that the caller has set before still rings in time.
-        """
-        alarm = Alarm()
-        began = monotonic()
-        callers_handler = signal.getsignal(signal.SIGALRM)
-        # Seconds from `began` until the caller's timer rings, 0 if there is none; and its interval.
-        callers_timer, callers_interval = signal.getitimer(signal.ITIMER_REAL)
-        is_inside = True
-
-        def ring(number: int, frame: Any) -> None:
-            nonlocal callers_timer
-            is_callers_turn = callers_timer and monotonic() - began >= callers_timer
-            if is_callers_turn and callable(callers_handler):
-                callers_timer = callers_interval and monotonic() - began + callers_interval
-                callers_handler(number, frame)
-            if is_inside and self.left <= 0.0:
-                alarm.rang = True
-                raise TimeUp
-            set_timer()
-
-        def set_timer() -> None:
-            seconds = self.left
-            if callers_timer:
-                seconds = min(seconds, callers_timer - (monotonic() - began))
-            seconds = min(max(seconds, _SHORTEST_TIMER), _LONGEST_TIMER)
-            signal.setitimer(signal.ITIMER_REAL, seconds, _RING_AGAIN_SECONDS)
-
-        signal.signal(signal.SIGALRM, ring)
-        set_timer()
-        try:
-            try:
-                yield alarm
-            finally:
-                is_inside = False
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            restored = signal.SIG_DFL if callers_handler is None else callers_handler
-            signal.signal(signal.SIGALRM, restored)
-            if callers_timer:
-                seconds = max(callers_timer - (monotonic() - began), _SHORTEST_TIMER)
-                signal.setitimer(signal.ITIMER_REAL, seconds, callers_interval)
 
     @contextmanager
     def last_resort(self, where: str, began: float) -> Iterator[None]:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from time import monotonic  # by name: a mechanism may replace what the module holds
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from epsilometer.engine.deadlines import Deadline, TimeUp
+from epsilometer.engine.deadlines import Alarm, Deadline, TimeUp
 from epsilometer.engine.pool_runner import PoolRunner
 from epsilometer.errors import EpsilometerWarning, InputError, MissingExtraError
 from epsilometer.interruptions import callers_handlers_relayed
@@ -86,8 +86,16 @@ class SerialRunner:
         if not _is_main_thread():
             return function(task)
         try:
-            with deadline.last_resort(where, began), deadline.alarm() as alarm:
-                result = function(task)
+            with deadline.last_resort(where, began):
+                alarm = Alarm(deadline)
+                try:
+                    try:
+                        alarm.is_armed = True
+                        result = function(task)
+                    finally:
+                        alarm.is_armed = False
+                finally:
+                    alarm.cancel()
         except TimeUp as up:
             raise deadline.over(str(up) or where, began) from up
         if alarm.rang:  # the work caught what the alarm raised, and returned something else instead

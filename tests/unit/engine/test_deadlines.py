@@ -1,7 +1,9 @@
 """Who may end the process when a call ignores the alarm: whoever made the deadline says so, nobody looks for it."""
 
 import os
+import signal
 import threading
+import time
 
 import pytest
 
@@ -44,3 +46,28 @@ def test_the_runner_carries_it(may_exit_process):
     deadline = Deadline(600.0, may_exit_process=may_exit_process)
     runner = open_runner(1, "local", deadline)
     assert runner.deadline.may_exit_process is may_exit_process
+
+
+def hang(task):
+    """Ends only by an exception, and takes a while to clean up."""
+    try:
+        time.sleep(600.0)
+    finally:
+        sum(range(100_000))
+
+
+def test_an_alarm_that_rings_again_while_it_is_heard_is_given_back(monkeypatch):
+    """On a busy machine it rings again before the first exception has arrived.
+
+    Whatever is interrupted then, no alarm of one audit may ring in the next.
+    """
+    monkeypatch.setattr(deadlines, "_RING_AGAIN_SECONDS", 2e-4)
+    callers = signal.getsignal(signal.SIGALRM)
+    late = []
+    for _ in range(100):
+        runner = open_runner(1, "local", Deadline(2e-3))
+        with pytest.raises(deadlines.OutOfTime) as caught:
+            list(runner.map(hang, [0]))
+        # A traceback that is kept keeps what was not left.
+        late.append(caught)
+        assert signal.getsignal(signal.SIGALRM) is callers
