@@ -17,7 +17,7 @@ from epsilometer.one_line import one_line
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.identifiers import ColumnPlace
 from epsilometer.outputs.preparing import Prepared
-from epsilometer.result import Finding
+from epsilometer.result import Finding, Witness
 
 T = TypeVar("T")
 
@@ -177,6 +177,37 @@ class CandidateProposal(Proposal):
         """Counts how often the event happened."""
         hits = int(np.count_nonzero(self.candidate.event.contains(outputs)))
         return Counts(hits, outputs.size)
+
+    def finding(
+        self,
+        left: Counts,
+        right: Counts,
+        pair: Pair,
+        failure_probability: float,
+        *,
+        method: str,
+        lower_bound: float,
+        guarantee: str = "exact",
+        details: dict[str, Any] | None = None,
+    ) -> Finding:
+        """A certified bound together with the event and the counts that it rests on."""
+        witness = Witness.of(
+            pair,
+            self.event,
+            flipped=self.candidate.flipped,
+            left=left,
+            right=right,
+            failure_probability=failure_probability,
+        )
+        return Finding(
+            method=method,
+            lower_bound=lower_bound,
+            guarantee=guarantee,
+            confidence=1.0 - failure_probability,
+            witness=witness,
+            claim=self.task.claim,
+            details={} if details is None else details,
+        )
 
 
 class Method:

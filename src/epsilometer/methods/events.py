@@ -18,7 +18,7 @@ from epsilometer.methods.comparison import Options, best_event
 from epsilometer.methods.scores import LearnedScore, learn_scores
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.preparing import prepare
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 __all__ = ["EventProposal", "EventsMethod", "Options"]
 
@@ -45,21 +45,13 @@ class EventProposal(CandidateProposal):
             if line:
                 bound = line.proves(claim)
                 details = line_as_data(line, claim)
-        witness = Witness.of(
+        return self.finding(
+            left,
+            right,
             pair,
-            self.event,
-            flipped=self.candidate.flipped,
-            left=left,
-            right=right,
-            failure_probability=failure_probability,
-        )
-        return Finding(
+            failure_probability,
             method="events",
             lower_bound=bound,
-            guarantee="exact",
-            confidence=1.0 - failure_probability,
-            witness=witness,
-            claim=claim,
             details=details,
         )
 

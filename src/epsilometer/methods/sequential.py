@@ -30,7 +30,7 @@ from epsilometer.methods.scores import learn_scores
 from epsilometer.namespaces import namespace
 from epsilometer.outputs import Event, Outputs
 from epsilometer.outputs.preparing import prepare
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 __all__ = ["Options", "SequentialMethod", "SequentialProposal", "Stake"]
 
@@ -357,21 +357,8 @@ class SequentialProposal(CandidateProposal):
         """Certifies the values against which the bet won."""
         ladder = ladder_of(self.task.claim)
         bound = ladder.bound(self._log_wealth(left, right), failure_probability)
-        witness = Witness.of(
-            pair,
-            self.event,
-            flipped=self.candidate.flipped,
-            left=left,
-            right=right,
-            failure_probability=failure_probability,
-        )
-        return Finding(
-            method="sequential",
-            lower_bound=bound,
-            guarantee="exact",
-            confidence=1.0 - failure_probability,
-            witness=witness,
-            claim=self.task.claim,
+        return self.finding(
+            left, right, pair, failure_probability, method="sequential", lower_bound=bound
         )
 
     def p_value(self, left: Counts, right: Counts, failure_probability: float) -> float | None:

@@ -15,6 +15,7 @@ Example:
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from epsilometer.methods.published.auditorium.proportions import ProportionBound
 from epsilometer.methods.scores.trees import fit_trees
 from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Event, Outputs
-from epsilometer.result import Finding, Witness
+from epsilometer.result import Finding
 
 NAME = "hockey-stick"
 CLASSIFIERS = ("auto", "cells", "boosting")
@@ -126,15 +127,7 @@ class ClassifierProposal(EventProposal):
             rng=self.task.proving_rng(),
             proportion=self.proportion,
         )
-        witness = Witness.of(
-            pair,
-            self.event,
-            flipped=self.candidate.flipped,
-            left=left,
-            right=right,
-            failure_probability=failure_probability,
-        )
-        details: dict[str, object] = {
+        details: dict[str, Any] = {
             "mixture_epsilon": self.epsilon,
             "mixture_size": mixture_size(above.trials, below.trials, self.epsilon),
             "excess_lower": excess,
@@ -144,13 +137,14 @@ class ClassifierProposal(EventProposal):
             ),
         }
         claim = check_claim(NAME, self.task.claim)
-        return Finding(
+        return self.finding(
+            left,
+            right,
+            pair,
+            failure_probability,
             method=NAME,
             lower_bound=value_of_excess(claim, self.epsilon, excess),
             guarantee=_GUARANTEE_OF_OWN_BOUND if callable(self.proportion) else "exact",
-            confidence=1.0 - failure_probability,
-            witness=witness,
-            claim=self.task.claim,
             details=details,
         )
 
