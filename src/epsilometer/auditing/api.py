@@ -467,11 +467,7 @@ def replay(
         training=NO_DRAWS,
         n_fresh=settings.samples,
     )
-    with (
-        callers_handlers_relayed(),
-        closing(settings.runner),
-        progress_scope(settings.progress, 2 * settings.samples),
-    ):
+    with closing(settings.runner), progress_scope(settings.progress, 2 * settings.samples):
         certified = run.certify(learned, number=0, phase=Phase.REPLAY)
     replayed = cast("AuditResult[VerdictT]", certified)  # judged as the result was
     recording = earlier.noted(None if source.used is None else source.used.facts())
@@ -535,8 +531,6 @@ def _run(
 
         check_search(mechanism, question, settings)
     with ExitStack() as opened:
-        # The outermost: what the caller's handlers raise comes after the checkpoint is written.
-        opened.enter_context(callers_handlers_relayed())
         opened.enter_context(closing(settings.runner))
         if config.record is not None:
             from epsilometer.mechanisms.kept_draws import record_draws  # only needed to record
