@@ -7,7 +7,6 @@ say where the middle is. How many are guessed depends on the number of canaries 
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.auditing.canaries import Canaries, read_canaries
-from epsilometer.auditing.profile import ClaimCheck
+from epsilometer.auditing.claim_check import ClaimCheck, too_few_to_refute
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.inverse_power import least_q_of
 from epsilometer.bounds.one_run import (
@@ -45,7 +44,6 @@ from epsilometer.claims.base import check_choice, check_confidence
 from epsilometer.engine.seeds import check_seed
 from epsilometer.errors import InputError
 from epsilometer.inputs.copying import equal_fields
-from epsilometer.result import Verdict
 from epsilometer.storage.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -212,13 +210,9 @@ class OneRunAudit:
     def check(self, claim: Claim | str) -> ClaimCheck:
         """Whether the run refutes a claim of any notion."""
         promised = as_claim(claim)
-        bound = self.lower_bound(promised)
-        if self._refutes(promised):
-            # The search for the bound ends a little below the last value that is refuted.
-            bound = max(bound, math.nextafter(promised.value, math.inf))
-            return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.REFUTED)
-        bound = min(bound, promised.value)
-        return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.NOT_REFUTED)
+        return ClaimCheck.of_test(
+            promised, self.lower_bound(promised), is_refuted=self._refutes(promised)
+        )
 
     def lower_bound(self, claim: Claim | str) -> float:
         """The bound in the claim's own parameter."""
@@ -288,15 +282,12 @@ class OneRunAudit:
 
     def blind(self, claim: Claim | str) -> str | None:
         """None; or one sentence, if so few canaries could not have refuted the claim at all."""
-        from epsilometer.report.formatting import figure_down
-
         promised = as_claim(claim)
-        greatest = self.greatest_bound(promised)
-        if greatest > promised.value:
-            return None
-        return (
-            "So few canaries could not have refuted it: even if all were guessed right, they would "
-            f"show {promised.symbol} ≥ {figure_down(greatest)}, and no more."
+        return too_few_to_refute(
+            promised,
+            self.greatest_bound(promised),
+            what="canaries",
+            best_case="if all were guessed right, they",
         )
 
     def plot(self, path: str | Path | None = None, claim: Claim | str | None = None) -> "Figure":
@@ -307,8 +298,8 @@ class OneRunAudit:
             claim: drawn as the shares that would refute it.
         """
         # This import points upwards, and is therefore made late: an audit can draw itself.
+        from epsilometer.report.figures import save_figure
         from epsilometer.report.one_run_figure import draw_one_run
-        from epsilometer.report.profile_figure import save_figure
 
         figure = draw_one_run(self, None if claim is None else as_claim(claim))
         if path is not None:

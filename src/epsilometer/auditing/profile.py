@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from epsilometer.auditing.api import measure_with_config
+from epsilometer.auditing.claim_check import ClaimCheck
 from epsilometer.auditing.config import AuditConfig, ProfileKeywords, shows_settings
 from epsilometer.bounds.bands import Band
 from epsilometer.claims import Claim, GaussianDP, as_claim
@@ -23,27 +24,6 @@ Claims = Claim | str | Sequence[Claim | str] | None
 SCHEMA_VERSION = 1
 # What a stored profile shows to readers of the bare file.
 SHOWN_DELTAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimCheck:
-    """What a profile says about one claim.
-
-    Attributes:
-        claim: the claim.
-        lower_bound: the certified bound in its own parameter.
-        verdict: REFUTED when the bound is above the claim, INCONCLUSIVE when the draws cannot be
-            trusted.
-    """
-
-    claim: Claim
-    lower_bound: float
-    verdict: Verdict
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the claim is refuted."""
-        return self.verdict is Verdict.REFUTED
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +109,8 @@ class Profile:
                 distribution of dp-accounting (anything with `get_epsilon_for_delta`).
         """
         # This import points upwards, and is therefore made late: a profile can draw itself.
-        from epsilometer.report.profile_figure import draw_profile, save_figure
+        from epsilometer.report.figures import save_figure
+        from epsilometer.report.profile_figure import draw_profile
 
         figure = draw_profile(self, _claims(claim), exact)
         if path is not None:

@@ -1,7 +1,6 @@
 """Scores of canaries from many training runs: what they certify about any claim of privacy."""
 
 import json
-import math
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.profile import ClaimCheck, Profile
+from epsilometer.auditing.claim_check import ClaimCheck, too_few_to_refute
+from epsilometer.auditing.profile import Profile
 from epsilometer.auditing.score_values import read_scores
 from epsilometer.bounds.auroc import auroc_interval, observed_auroc, wrong_way_deviate
 from epsilometer.bounds.bands import hull
@@ -20,7 +20,6 @@ from epsilometer.claims.base import as_number, check_confidence
 from epsilometer.environment import describe_environment
 from epsilometer.errors import EpsilometerWarning, InputError
 from epsilometer.inputs.copying import equal_fields
-from epsilometer.result import Verdict
 from epsilometer.storage.writing import write_atomically
 
 SCHEMA_VERSION = 1
@@ -110,13 +109,11 @@ class ScoreAudit:
         number.
         """
         promised = as_claim(claim)
-        bound = self._test.bound(promised, self._failure)
-        if self._test.p_value(promised) <= self._failure:
-            # Bisection may stop just below the claim.
-            bound = max(bound, math.nextafter(promised.value, math.inf))
-            return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.REFUTED)
-        bound = min(bound, promised.value)
-        return ClaimCheck(claim=promised, lower_bound=bound, verdict=Verdict.NOT_REFUTED)
+        return ClaimCheck.of_test(
+            promised,
+            self._test.bound(promised, self._failure),
+            is_refuted=self._test.p_value(promised) <= self._failure,
+        )
 
     def tpr(self, fpr: float) -> float:
         """The observed true-positive rate at this false-positive rate.
@@ -160,15 +157,12 @@ class ScoreAudit:
 
     def blind(self, claim: Claim | str) -> str | None:
         """None; or one sentence, if so few scores could not have refuted the claim at all."""
-        from epsilometer.report.formatting import figure_down
-
         promised = as_claim(claim)
-        greatest = self.greatest_bound(promised)
-        if greatest > promised.value:
-            return None
-        return (
-            "So few scores could not have refuted it: even perfectly separated ones would show "
-            f"{promised.symbol} ≥ {figure_down(greatest)}, and no more."
+        return too_few_to_refute(
+            promised,
+            self.greatest_bound(promised),
+            what="scores",
+            best_case="perfectly separated ones",
         )
 
     def plot(self, path: str | Path | None = None, claim: Claim | str | None = None) -> Any:
@@ -179,7 +173,7 @@ class ScoreAudit:
             claim: a claim to draw together with the band.
         """
         # This import points upwards, and is therefore made late: an audit can draw itself.
-        from epsilometer.report.profile_figure import save_figure
+        from epsilometer.report.figures import save_figure
         from epsilometer.report.scores_figure import draw_scores
 
         figure = draw_scores(self, None if claim is None else as_claim(claim))

@@ -17,8 +17,8 @@ from epsilometer.cli.request import given_settings, read_accountant
 from epsilometer.errors import EpsilometerWarning
 
 if TYPE_CHECKING:
+    from epsilometer.auditing.claim_check import ClaimCheck
     from epsilometer.auditing.one_run_audit import OneRunAudit
-    from epsilometer.auditing.profile import ClaimCheck
     from epsilometer.auditing.score_audit import ScoreAudit
     from epsilometer.claims import Claim
     from epsilometer.storage.score_tables import ScoreTable

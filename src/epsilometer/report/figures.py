@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from epsilometer.report.formatting import figure as short
 from epsilometer.report.loss_panel import LossPanel, loss_panel
 from epsilometer.report.outputs_svg import LEFT, RIGHT
 from epsilometer.result import AuditResult, Verdict
+from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,6 +88,8 @@ _DASHED = (0, (4, 3))
 _DOTTED = (0, (1, 2))
 # Points.
 _SMALL_FONT = 11
+# What pictures can be saved as.
+_FILE_ENDINGS = (".svg", ".png", ".pdf")
 # How dark the event, and what the claim forbids, are shaded.
 _SHADE = 0.14
 # Names of outcomes are written along the axis only while they fit.
@@ -209,6 +213,20 @@ def _without_unused_ids(svg: str) -> str:
         return attribute.group() if attribute.group(1) in linked else ""
 
     return re.sub(r' id="([^"]*)"', kept_if_linked, svg)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Writes the picture, the same bytes every time."""
+    ending = path.suffix.lower()
+    if ending not in _FILE_ENDINGS:
+        raise InputError(f"path={str(path)!r} must end in {', '.join(_FILE_ENDINGS)}")
+    import matplotlib
+
+    # Any: matplotlib types it as a dict of some 300 literal names.
+    reproducible: Any = {"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}
+    metadata = {"Date": None} if ending == ".svg" else None
+    with writing(path) as file, matplotlib.rc_context(reproducible):
+        figure.savefig(file, format=ending.removeprefix("."), metadata=metadata)
 
 
 def _draw_outputs(panel: panels.OutputsPanel, axes: "Axes", tone: str) -> None:

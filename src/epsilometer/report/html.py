@@ -100,20 +100,32 @@ def render_page(results: Sequence[AuditResult], title: str) -> str:
     """Returns the reports of some results on one page; several have a table of contents."""
     views = [_view(result, number) for number, result in enumerate(results, start=1)]
     page = page_environment().get_template("page.html.j2")
-    return page.render(title=title, views=views, say=wording, version=package_version())
+    return page.render(title=title, views=views, say=wording)
 
 
 def page_environment() -> "Environment":
-    """Returns the templates, with everything escaped: a result may come from a stranger."""
+    """Returns the templates, with everything escaped: a result may come from a stranger.
+
+    What all templates may use need not be given to each: the functions that write figures and
+    foreign texts, the classes of verdicts, and our version.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(
+        plain=plain,
+        bound_against=bound_against,
+        percent=percent,
+        tones=TONES,
+        version=package_version(),
+    )
+    return environment
 
 
 def shown_settings(settings: Mapping[str, Any]) -> dict[str, Any]:

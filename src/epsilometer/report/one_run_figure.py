@@ -1,6 +1,5 @@
 """An audit of one training run as a picture and as a page: its numbers, and what draws them."""
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,10 +7,9 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
-from epsilometer.environment import package_version
 from epsilometer.report import figures
-from epsilometer.report.formatting import bound_against, figure_down, figure_up, percent, plain
-from epsilometer.report.html import TONES, page_environment
+from epsilometer.report.canary_page import render_canary_page
+from epsilometer.report.formatting import figure_down
 from epsilometer.report.wording import ReportRow
 
 if TYPE_CHECKING:
@@ -86,8 +84,6 @@ def render_one_run(
     audit: "OneRunAudit", claim: Claim | None = None, delta: float | None = None
 ) -> str:
     """Returns a page that needs nothing else: the claim, the guesses, the figures, and the data."""
-    from markupsafe import Markup
-
     from epsilometer.auditing.one_run_audit import SHOWN_DELTAS
 
     with figures.styled():
@@ -98,21 +94,6 @@ def render_one_run(
         for delta in SHOWN_DELTAS
     ]
     readings.append(ReportRow("μ is at least", figure_down(audit.mu)))
-    page = page_environment().get_template("one_run.html.j2")
-    return page.render(
-        audit=audit,
-        check=None if claim is None else audit.check(claim),
-        p_value=None if claim is None else figure_up(audit.p_value(claim)),
-        blind=None if claim is None else audit.blind(claim),
-        delta=delta,
-        epsilon=None if delta is None else figure_down(audit.epsilon(delta)),
-        picture=Markup(picture),
-        readings=readings,
-        json=json.dumps(audit.to_dict(), indent=1),
-        version=package_version(),
-        tones=TONES,
-        # Functions that the template calls.
-        plain=plain,
-        bound_against=bound_against,
-        percent=percent,
+    return render_canary_page(
+        "one_run.html.j2", audit, claim, delta, picture=picture, readings=readings
     )

@@ -4,28 +4,24 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import ApproxDP, Claim
-from epsilometer.environment import package_version
 from epsilometer.errors import InputError
 from epsilometer.report import figures
-from epsilometer.report.formatting import bound_against, figure_down, percent, plain
-from epsilometer.report.html import TONES, page_environment, shown_settings
+from epsilometer.report.formatting import figure_down, percent, plain
+from epsilometer.report.html import page_environment, shown_settings
 from epsilometer.report.reservations import reservations
 from epsilometer.report.wording import ReportRow
-from epsilometer.storage.writing import writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from epsilometer.auditing.profile import Profile
 
-_FILE_ENDINGS = (".svg", ".png", ".pdf")
 # Inches.
 _SIZE = (9.0, 3.8)
 _CERTIFIED_COLOUR = "#0b6b69"
@@ -177,24 +173,4 @@ def render_profile(profile: "Profile", claims: Sequence[Claim]) -> str:
         readings=readings,
         settings=shown_settings(profile.settings),
         json=json.dumps(profile.to_dict(), indent=1),
-        version=package_version(),
-        tones=TONES,
-        # Functions that the template calls.
-        plain=plain,
-        bound_against=bound_against,
-        percent=percent,
     )
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Writes the picture, the same bytes every time."""
-    ending = path.suffix.lower()
-    if ending not in _FILE_ENDINGS:
-        raise InputError(f"path={str(path)!r} must end in {', '.join(_FILE_ENDINGS)}")
-    import matplotlib
-
-    # Any: matplotlib types it as a dict of some 300 literal names.
-    reproducible: Any = {"svg.hashsalt": "epsilometer", "svg.fonttype": "path"}
-    metadata = {"Date": None} if ending == ".svg" else None
-    with writing(path) as file, matplotlib.rc_context(reproducible):
-        figure.savefig(file, format=ending.removeprefix("."), metadata=metadata)

@@ -1,6 +1,5 @@
 """Membership scores in pictures and as a page: curves as plain arrays, and what draws them."""
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -8,17 +7,15 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
-from epsilometer.environment import package_version
 from epsilometer.report import figures
+from epsilometer.report.canary_page import render_canary_page
 from epsilometer.report.formatting import (
-    bound_against,
     figure,
     figure_down,
     figure_up,
     percent,
     plain,
 )
-from epsilometer.report.html import TONES, page_environment
 from epsilometer.report.wording import ReportRow
 
 if TYPE_CHECKING:
@@ -132,8 +129,6 @@ def render_scores(
     audit: "ScoreAudit", claim: Claim | None = None, delta: float | None = None
 ) -> str:
     """Returns a page that needs nothing else: the claim, the curves, the figures, and the data."""
-    from markupsafe import Markup
-
     from epsilometer.auditing.profile import SHOWN_DELTAS
 
     with figures.styled():
@@ -150,22 +145,6 @@ def render_scores(
         ReportRow("AUROC is at least", figure_down(lower)),
         ReportRow("AUROC is at most", figure_up(upper)),
     ]
-    page = page_environment().get_template("scores.html.j2")
-    return page.render(
-        audit=audit,
-        name=plain(audit.profile.settings.get("target") or "these runs"),
-        check=None if claim is None else audit.check(claim),
-        p_value=None if claim is None else figure_up(audit.p_value(claim)),
-        blind=None if claim is None else audit.blind(claim),
-        delta=delta,
-        epsilon=None if delta is None else figure_down(audit.epsilon(delta)),
-        picture=Markup(picture),
-        readings=readings,
-        json=json.dumps(audit.to_dict(), indent=1),
-        version=package_version(),
-        tones=TONES,
-        # Functions that the template calls.
-        plain=plain,
-        bound_against=bound_against,
-        percent=percent,
+    return render_canary_page(
+        "scores.html.j2", audit, claim, delta, picture=picture, readings=readings
     )

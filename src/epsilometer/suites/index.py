@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epsilometer.environment import package_version
 from epsilometer.report import wording
 from epsilometer.report.formatting import bound_against, duration, figure, figure_up, plain
 from epsilometer.report.html import TONES, page_environment
@@ -131,7 +130,6 @@ def render_index(run: SuiteRun) -> str:
         run=run,
         rows=[_row(run, entry) for entry in entries],
         family=[] if run.family is None else run.family.sentences(),
-        version=package_version(),
     )
 
 
