@@ -24,6 +24,7 @@ from numpy.random import Generator
 import epsilometer as em
 from epsilometer import models
 from epsilometer.arrays import Floats
+from epsilometer.bisection import rejected_end
 from epsilometer.claims import Claim
 from epsilometer.zoo import training
 from epsilometer.zoo.training import TrainingEntry
@@ -196,16 +197,12 @@ def epsilon_of(claim: Claim) -> float:
     """The least ε that a claim implies at `DELTA`, by bisection on the curve of the claim."""
     q = np.geomspace(1e-12, 1.0, 4000)
     powers = np.array([claim.max_power(float(one)) for one in q])
-    allowed = MOST_EPSILON
-    refused = 0.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (refused + allowed)
-        delta = float(np.max(powers - math.exp(middle) * q))
-        if delta > DELTA:
-            refused = middle
-        else:
-            allowed = middle
-    return allowed
+
+    def is_implied(epsilon: float) -> bool:
+        return bool(np.max(powers - math.exp(epsilon) * q) <= DELTA)
+
+    # Of the values that were tried, the least one that is implied.
+    return rejected_end(is_implied, MOST_EPSILON, 0.0, HALVINGS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

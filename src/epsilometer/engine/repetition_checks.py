@@ -159,7 +159,7 @@ def _check_copies(side: int, ordered: Hashes) -> list[HealthReport]:
     evidence = np.logaddexp.reduce(np.ravel(log_wealth)) - np.log(n_bets)
     if evidence <= EVIDENCE_THRESHOLD + 1.0 + 0.5 * np.log(n_draws):
         return []
-    n_copies = int(np.argmax([np.max(each) for each in log_wealth])) + 2
+    n_copies = int(np.argmax([np.max(of_copies) for of_copies in log_wealth])) + 2
     text = (
         f"{n_with_count[n_copies]} {_SIDES[side]} outputs occur {n_copies} times each, and far "
         f"fewer {n_copies - 1} or {n_copies + 1} times: were draws copied?"
