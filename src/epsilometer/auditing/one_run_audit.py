@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from epsilometer.auditing.canaries import Canaries, read_canaries
 from epsilometer.auditing.claim_check import ClaimCheck, too_few_to_refute
 from epsilometer.bisection import rejected_end
-from epsilometer.bounds.inverse_power import least_q_of
+from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.bounds.one_run import (
     Guesses,
     check_guesses,
@@ -198,7 +198,7 @@ class OneRunAudit:
 
     def _p_value(self, claim: Claim, guesses: Sequence[Guesses]) -> float:
         if not isinstance(claim, PureDP | ApproxDP):
-            return curve_p_value(least_q_of(claim), self.units, guesses)
+            return curve_p_value(inverse_of_hull(claim), self.units, guesses)
         if not isinstance(claim, ApproxDeltaDP) and self._walks(claim.delta):
             return walk_p_value(self.units, guesses, claim.epsilon, claim.delta)
         least = min(exact_p_value(self.units, r, v, claim.epsilon, claim.delta) for r, v in guesses)
@@ -506,7 +506,7 @@ class OneRun(float):
                 f"claim={promised.describe()}: Steinke's one-run test is for ε and (ε, δ) claims; "
                 'method="exact" takes every claim'
             )
-        return curve_p_value(least_q_of(promised), m, [Guesses(r, v)])
+        return curve_p_value(inverse_of_hull(promised), m, [Guesses(r, v)])
 
     def to_dict(self) -> dict[str, Any]:
         """The bounds and the guesses as plain data."""

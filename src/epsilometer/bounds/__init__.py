@@ -16,7 +16,7 @@ mistake elsewhere may cost power; one here would cost soundness. In reading orde
 * `bets_on_means`: bounds on divergences and differences of means. `pure_by_renyi`: what a
   divergence says about pure privacy.
 * `one_run`: bounds from one training run with canaries; `one_run_walk`: from several numbers of
-  guesses at once; `one_run_curves`: for claims that are curves, by their `inverse_power`.
+  guesses at once; `one_run_curves`: for claims that are curves, by their `inverse_curves`.
 """
 
 from epsilometer.bounds.binomial import Counts, lower, upper

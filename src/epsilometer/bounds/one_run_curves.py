@@ -38,7 +38,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from epsilometer.bisection import rejected_end
-from epsilometer.bounds.inverse_power import least_q_of
+from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.bounds.one_run import MAX_MU, Guesses, check_guesses
 from epsilometer.claims import GaussianDP
 
@@ -59,7 +59,7 @@ def curve_refutes(least_q: LeastQ, units: float, r: int, v: int, level: float) -
     """Whether the claim excludes that v or more guesses are right with probability `level`.
 
     Args:
-        least_q: of the claim, see `bounds.inverse_power`.
+        least_q: of the claim, see `bounds.inverse_curves`.
         units: m for guesses of both kinds, m/2 if all guesses are "in".
         r: guesses.
         v: right guesses.
@@ -110,7 +110,7 @@ def curve_mu(units: float, guesses: Sequence[Guesses], failure_probability: floa
     level = failure_probability / len(guesses)
 
     def is_refuted(mu: float) -> bool:
-        least_q = least_q_of(GaussianDP(mu))
+        least_q = inverse_of_hull(GaussianDP(mu))
         return any(curve_refutes(least_q, units, r, v, level) for r, v in guesses)
 
     if not is_refuted(0.0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from epsilometer.bounds.inverse_power import least_q_of
+from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.bounds.one_run import Guesses, exact_p_value
 from epsilometer.bounds.one_run_curves import curve_mu, curve_p_value, curve_refutes, one_run_mu
 from epsilometer.claims import ApproxDP, GaussianDP
@@ -37,7 +37,7 @@ def greatest_by_lines(m, r, v, mu):
 
 @pytest.mark.parametrize(("m", "r", "v", "mu"), [(12, 12, 10, 0.5), (30, 10, 9, 1.0)])
 def test_never_below_what_a_mechanism_may_do(m, r, v, mu):
-    p_value = curve_p_value(least_q_of(GaussianDP(mu)), m, [Guesses(r, v)])
+    p_value = curve_p_value(inverse_of_hull(GaussianDP(mu)), m, [Guesses(r, v)])
     linear = greatest_by_lines(m, r, v, mu)
     assert linear - 1e-6 <= p_value <= 1.5 * linear
 
@@ -47,12 +47,12 @@ def test_on_two_lines_it_is_close_to_the_closed_form(r, v, delta):
     """Tails only: valid for (ε, δ) too, and therefore never below the closed form."""
     for epsilon in (0.2, 0.8):
         exact = exact_p_value(200, r, v, epsilon, delta)
-        recursion = curve_p_value(least_q_of(ApproxDP(epsilon, delta)), 200, [Guesses(r, v)])
+        recursion = curve_p_value(inverse_of_hull(ApproxDP(epsilon, delta)), 200, [Guesses(r, v)])
         assert exact * (1 - 1e-6) - 1e-14 <= recursion
 
 
 def test_the_p_value_pays_for_every_number_of_guesses():
-    least_q = least_q_of(GaussianDP(0.3))
+    least_q = inverse_of_hull(GaussianDP(0.3))
     alone = curve_p_value(least_q, 500, [Guesses(100, 90)])
     with_another = curve_p_value(least_q, 500, [Guesses(50, 25), Guesses(100, 90)])
     assert with_another == pytest.approx(2 * alone)
@@ -62,13 +62,13 @@ def test_the_bound_on_mu_is_where_the_p_value_crosses():
     guesses = [Guesses(30, 28), Guesses(300, 210)]
     mu = curve_mu(1000, guesses, 0.05)
     assert 0.2 < mu < 2.0
-    assert curve_p_value(least_q_of(GaussianDP(mu - 1e-4)), 1000, guesses) < 0.05
-    assert curve_p_value(least_q_of(GaussianDP(mu + 1e-4)), 1000, guesses) > 0.05
+    assert curve_p_value(inverse_of_hull(GaussianDP(mu - 1e-4)), 1000, guesses) < 0.05
+    assert curve_p_value(inverse_of_hull(GaussianDP(mu + 1e-4)), 1000, guesses) > 0.05
     assert curve_mu(500, guesses, 0.05) > mu
     assert one_run_mu(1000, 1000, 500, 0.05) == 0.0
 
 
 def test_certainty_is_refuted_at_every_level():
-    assert curve_refutes(least_q_of(GaussianDP(0.0)), 100, 100, 100, 1e-9)
-    assert not curve_refutes(least_q_of(GaussianDP(20.0)), 100, 100, 100, 0.05)
-    assert curve_p_value(least_q_of(GaussianDP(1.0)), 100, [Guesses(100, 0)]) == 1.0
+    assert curve_refutes(inverse_of_hull(GaussianDP(0.0)), 100, 100, 100, 1e-9)
+    assert not curve_refutes(inverse_of_hull(GaussianDP(20.0)), 100, 100, 100, 0.05)
+    assert curve_p_value(inverse_of_hull(GaussianDP(1.0)), 100, [Guesses(100, 0)]) == 1.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from epsilometer.bounds.inverse_power import least_q_of
+from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.claims import ZCDP, ApproxDP, GaussianDP, PureDP, RenyiDP, TradeOffDP
 
 CLAIMS = [
@@ -24,7 +24,7 @@ CLAIMS = [
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.describe())
 def test_inverse(claim):
-    least_q = least_q_of(claim)
+    least_q = inverse_of_hull(claim)
     q = np.concatenate([np.geomspace(1e-8, 1e-2, 13), np.linspace(0.02, 0.98, 25)])
     power = np.array([claim.max_power(float(value)) for value in q])
     inverse = np.array([least_q(float(value)) for value in power])
@@ -41,4 +41,4 @@ def test_inverse(claim):
 def test_the_hull_of_a_curve_that_is_not_concave():
     """A dent is filled: a mixture of two events has what lies between them."""
     claim = TradeOffDP(([0.0, 0.5, 0.5 + 1e-9, 1.0], [1.0, 0.5, 0.0, 0.0]))
-    assert least_q_of(claim)(0.5) == pytest.approx(0.25, abs=1e-6)
+    assert inverse_of_hull(claim)(0.5) == pytest.approx(0.25, abs=1e-6)
