@@ -19,6 +19,7 @@ import numpy as np
 import epsilometer as em
 from benchmarks.sound.boundaries import BOUNDARIES, RESPONSE, Boundary
 from benchmarks.sound.outputs import KINDS, Show
+from epsilometer.arrays import Floats
 from epsilometer.claims import Claim
 from epsilometer.mechanisms import Mechanism
 from epsilometer.testing import Coin
@@ -359,14 +360,23 @@ def _profile(at: Setting) -> bool:
 
 @entry("profile, whole band", claims=("pure", "pure, equal", "pure, rare"))
 def _profile_band(at: Setting) -> bool:
-    """Nowhere above the best attack on the coin: its power is piecewise linear."""
+    """Nowhere above the best attack on the coin."""
     band = em.profile(at.mechanism, PAIR, samples=SAMPLES, **at.how).band
-    heads, tails = (at.coin.q, at.coin.p), (1.0 - at.coin.p, 1.0 - at.coin.q)
-    corners = np.array(sorted({(0.0, 0.0), heads, heads[::-1], tails, tails[::-1], (1.0, 1.0)}))
-    power = np.interp(band.q_upper, corners[:, 0], np.maximum.accumulate(corners[:, 1]))
-    if at.kind == "constant":
-        power = np.asarray(band.q_upper)
+    q_upper = np.asarray(band.q_upper)
+    power = q_upper if at.kind == "constant" else best_power(at.coin, q_upper)
     return bool(np.any(np.asarray(band.p_lower) > power + 1e-12))
+
+
+def best_power(coin: Coin, false_alarms: Floats) -> Floats:
+    """The largest P(E) of all events with the given Q(E), whichever side is called P; shape (n,).
+
+    For either side it is a concave curve with one corner, at the face that this side shows more
+    often. The larger of the two curves need not be concave.
+    """
+    p, q = max((coin.p, coin.q), (1.0 - coin.p, 1.0 - coin.q), key=lambda face: face[0] - face[1])
+    from_left = np.interp(false_alarms, [0.0, q, 1.0], [0.0, p, 1.0])
+    from_right = np.interp(false_alarms, [0.0, 1.0 - p, 1.0], [0.0, 1.0 - q, 1.0])
+    return np.maximum(from_left, from_right)
 
 
 @entry("from_scores", kinds=("booleans", "numbers"), everywhere=True)

@@ -9,6 +9,7 @@ import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -16,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from benchmarks.sound.__main__ import main
 from benchmarks.sound.boundaries import BOUNDARIES
 from benchmarks.sound.cases import Figure, Rate, Worked, all_cases
-from benchmarks.sound.entries import ENTRIES
+from benchmarks.sound.entries import ENTRIES, best_power
 from benchmarks.sound.outputs import KINDS
 from benchmarks.sound.running import Plan, run_row
 from benchmarks.sound.table import FALSE_ALARM, margins
@@ -114,6 +115,19 @@ def test_every_entry_claim_and_kind_is_in_the_table():
     assert {each["entry"] for each in pools} == set(ENTRIES)
     assert {each["claim"] for each in pools} == {boundary.name for boundary in BOUNDARIES}
     assert {each["outputs"] for each in pools} == set(KINDS)
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.55, 0.5), (0.2, 0.6), (0.9, 0.1), (0.3, 0.3), (0.0, 1.0)])
+def test_the_best_attack_on_a_coin(p, q):
+    """It is what the best of all randomised tests reaches: heads and tails, each with a share."""
+    shares = np.linspace(0.0, 1.0, 201)
+    heads, tails = np.meshgrid(shares, shares)
+    powers = heads * p + tails * (1.0 - p), heads * q + tails * (1.0 - q)
+    for power, false_alarm in (powers, powers[::-1]):
+        assert np.all(power <= best_power(Coin(p, q), false_alarm) + 1e-12)
+    for limit in (0.1, 0.45, 0.53, 0.7):
+        reached = [power[alarm <= limit].max() for power, alarm in (powers, powers[::-1])]
+        assert max(reached) > best_power(Coin(p, q), np.array([limit]))[0] - 0.02
 
 
 @pytest.mark.parametrize(
