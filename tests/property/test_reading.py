@@ -410,6 +410,7 @@ def read_or_refuse(batch, expected):
 
 
 @relaxed
+@example(batch=[Odd("stubborn"), Odd("stubborn")])
 @given(st.lists(anything, max_size=4))
 def test_a_hostile_output_is_read_or_refused(batch):
     outputs = read_or_refuse(build(batch), len(batch))

@@ -3,7 +3,7 @@
 Values are untrusted here: whatever they define (a repr, a hash, a property) may raise anything.
 """
 
-import inspect
+import types
 from collections.abc import Awaitable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -48,7 +48,7 @@ def type_name(value: object) -> str:
 class Unreadable(MechanismError):
     """An output is, or contains, something that cannot be read."""
 
-    def __init__(self, value: object, output: int, why: str = "") -> None:
+    def __init__(self, value: Any, output: int, why: str = "") -> None:
         super().__init__(f"{type_name(value)} in output {output}")
         self.value = value
         self.output = output
@@ -69,7 +69,8 @@ class Unreadable(MechanismError):
                 path = path_of(self.value, batch[self.output], "")
         where = f" at output{path}" if path else ""
         reason = f" ({self.why})" if self.why else ""
-        if inspect.iscoroutine(self.value):
+        # By its true type: what an object says of its class runs its own code.
+        if issubclass(type(self.value), types.CoroutineType):
             # Nobody will await it any more; Python would warn after this message.
             self.value.close()
         return (
