@@ -2,14 +2,15 @@
 
 A field is what a format finds under a key: under `=total` the value of `total` in a JSON text,
 under `#items` how many items a list has there, under `2` the third token or the third entry of a
-line. Formats are plain data; none of them raises, whatever the text.
+line. The text of a field may have a format of its own: `12.5kg` a number and its unit, `3|1|4` a
+list. Formats are plain data; none of them raises, whatever the text.
 """
 
 import csv
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +25,12 @@ _MAX_FIELDS = 256
 WHOLE = ""
 # Separators of the entries of a line, the least ambiguous first.
 SEPARATORS = ("\t", "|", ";", ",")
+# Entries of a list that are fields.
+_MAX_ENTRIES = 16
+# The key of the number of entries of a list.
+N_ENTRIES = "#"
+# Stands between the key of a field and the key of a part of it.
+INSIDE = " / "
 
 # What a format finds in a text: texts, numbers and truth values by their keys.
 FieldValue = str | float | bool
@@ -98,10 +105,16 @@ def _fields_of_json(text: str) -> Fields | None:
     return fields
 
 
-# A quoted value ends at its quote; any other one at the next separator.
+# The key of a pair, up to its value.
+_KEY = r"(?P<key>[^\W\d][\w.\-]*+)\s*+[=:]"
+_NEXT_KEY = r"[^\W\d][\w.\-]*+\s*+[=:]"
+# A quoted value ends at its quote; any other one at a space or at the separator before the next
+# key: `a=1,2,b=3` holds the list `1,2`.
 _PAIR = re.compile(
-    r"\s*+(?P<key>[^\W\d][\w.\-]*+)\s*+[=:]\s*+"
-    r"(?P<value>\"[^\"]*+\"|'[^']*+'|[^\s,;&|\"']*+)\s*+(?:[,;&|]|$|(?<=\s))"
+    rf"\s*+{_KEY}\s*+"
+    r"(?P<value>\"[^\"]*+\"|'[^']*+'"
+    rf"|[^\s,;&|\"']*+(?:[,;&|](?!{_NEXT_KEY})[^\s,;&|\"']++)*+)"
+    r"\s*+(?:[,;&|]|$|(?<=\s))"
 )
 
 
@@ -128,13 +141,14 @@ class Format:
     """How a text is taken apart.
 
     Attributes:
-        kind: "json", "pairs", "line", "tokens" or "text".
-        separator: of the entries of a line.
+        kind: "json", "pairs", "line", "list", "tokens" or "text".
+        separator: of the entries of a line or list.
         size: how many entries a line has.
         grouped: whether commas between thousands belong to numbers, of tokens.
         kinds: of the tokens, one letter each.
         literals: what stands before each token, and after the last one.
         words: the tokens that are the same in every text, None for those that vary.
+        nested: the formats of fields that are taken apart in turn, by their keys.
     """
 
     kind: str
@@ -144,10 +158,24 @@ class Format:
     kinds: str = ""
     literals: tuple[str, ...] = ()
     words: tuple[str | None, ...] = ()
+    nested: tuple[tuple[str, "Format"], ...] = ()
 
     def fields(self, parsed: ParsedText) -> Fields | None:
         """Returns the fields of a text; None if it does not have this format."""
-        return _FIELDS[self.kind](self, parsed)
+        fields = _FIELDS[self.kind](self, parsed)
+        if fields is None or not self.nested:
+            return fields
+        parts: Fields = {}
+        for key, form in self.nested:
+            value = fields.get(key)
+            inner = form.fields(ParsedText(value)) if isinstance(value, str) else None
+            for inner_key, part in (inner or {}).items():
+                parts[f"{key}{INSIDE}{inner_key}"] = part
+        return fields | parts
+
+    def format_of(self, key: str) -> "Format | None":
+        """Returns the format of a field; None if it is not taken apart."""
+        return dict(self.nested).get(key)
 
     @property
     def is_of_words(self) -> bool:
@@ -157,8 +185,17 @@ class Format:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns plain data; `format_from_dict` is the inverse."""
+        data = self._own_data()
+        if self.nested:
+            data["nested"] = [[label_to_data(key), form.to_dict()] for key, form in self.nested]
+        return data
+
+    def _own_data(self) -> dict[str, Any]:
+        """Returns everything but the formats of fields."""
         if self.kind == "line":
             return {"kind": "line", "separator": self.separator, "size": self.size}
+        if self.kind == "list":
+            return {"kind": "list", "separator": self.separator}
         if self.kind == "tokens":
             return {
                 "kind": "tokens",
@@ -203,6 +240,15 @@ def _line_fields(form: Format, parsed: ParsedText) -> Fields | None:
     return {str(place): entry for place, entry in enumerate(entries)}
 
 
+def _list_fields(form: Format, parsed: ParsedText) -> Fields | None:
+    if not parsed.text or parsed.is_long:
+        return None
+    entries = parsed.entries(form.separator) or [parsed.text]
+    fields: Fields = {N_ENTRIES: float(len(entries))}
+    fields |= {str(place): entry for place, entry in enumerate(entries[:_MAX_ENTRIES])}
+    return fields
+
+
 def _token_fields(form: Format, parsed: ParsedText) -> Fields | None:
     tokens = parsed.tokens(form.grouped)
     if tokens is None or tokens.kinds != form.kinds or tokens.literals != form.literals:
@@ -221,15 +267,34 @@ _FIELDS: dict[str, Callable[[Format, ParsedText], Fields | None]] = {
     "json": _json_fields,
     "pairs": _pair_fields,
     "line": _line_fields,
+    "list": _list_fields,
     "tokens": _token_fields,
 }
 
 
+# Formats that a field may have.
+_NESTED_KINDS = ("list", "tokens")
+
+
 def format_from_dict(data: dict[str, Any]) -> Format:
     """Inverse of `Format.to_dict`; refuses data that no format could have written."""
+    form = _format_without_nested(data)
+    stored = data.get("nested", [])
+    nested = tuple((label_from_data(key), _format_without_nested(inner)) for key, inner in stored)
+    if any(
+        inner.kind not in _NESTED_KINDS or "nested" in own
+        for (_, inner), (_, own) in zip(nested, stored, strict=True)
+    ):
+        raise ValueError("a field of a format of texts has a format that no field has")
+    return replace(form, nested=nested)
+
+
+def _format_without_nested(data: dict[str, Any]) -> Format:
     kind = data["kind"]
     if kind in ("text", "json", "pairs"):
         return Format(kind)
+    if kind == "list" and data["separator"] in SEPARATORS:
+        return Format(kind, separator=data["separator"])
     if kind == "line":
         separator = data["separator"]
         size = data["size"]

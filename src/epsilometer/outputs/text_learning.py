@@ -8,7 +8,7 @@ distinct texts is parsed, each once.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from epsilometer.arrays import Integers
 from epsilometer.outputs.columns import Block, Labels, Outputs
 from epsilometer.outputs.shapes import FEATURED, READ, leaves_of
 from epsilometer.outputs.text_formats import (
+    INSIDE,
     MAX_CHARACTERS,
+    N_ENTRIES,
     SEPARATORS,
     WHOLE,
     FieldValue,
@@ -36,7 +38,15 @@ from epsilometer.outputs.text_reading import (
     shown,
     text_of_label,
 )
-from epsilometer.outputs.text_values import WORD, clock_of, day_of, is_whole, moment_of, number_of
+from epsilometer.outputs.text_values import (
+    NUMBER,
+    WORD,
+    clock_of,
+    day_of,
+    is_whole,
+    moment_of,
+    number_of,
+)
 from epsilometer.outputs.text_views import MAX_WIDTH, TextView
 
 # Training draws per side below which texts stay texts.
@@ -63,6 +73,8 @@ _LARGE_TEMPLATE_FRACTION = 0.2
 _LINE_FRACTION = 0.8
 # The least fraction of the entries of some column of these lines that must be numbers.
 _NUMBERS_IN_LINE = 0.8
+# Formats whose fields may have formats of their own.
+_NESTING_KINDS = ("json", "pairs", "line")
 # A field that fewer of the texts of a template have gets no column.
 _FIELD_FRACTION = 0.01
 # The fraction of the values of a field that must be numbers, or dates, to be read as such.
@@ -370,6 +382,10 @@ def _learn_template(
         path: of the column.
         is_bytes: whether the texts are bytes.
     """
+    nested = _nested_formats(form, sample, found)
+    if nested:
+        form = replace(form, nested=nested)
+        found = [form.fields(text) or {} for text in sample.texts]
     naming = _Naming(form, path, [text.text for text in sample.texts[:1]])
     views: list[TextView] = []
     for key in _frequent_keys(found, sample.weights):
@@ -388,6 +404,90 @@ def _learn_template(
     if all(view.kind == "number" for view in views) and _has_different_lengths(sample):
         views = [*views[: MAX_VIEWS - 1], length]
     return Template(form, tuple(views), keeps_text)
+
+
+def _nested_formats(
+    form: Format, sample: _Sample, found: Sequence[dict[str, FieldValue]]
+) -> tuple[tuple[str, Format], ...]:
+    """Returns the formats of fields whose texts hold numbers or lists, by their keys.
+
+    Args:
+        form: the format of the texts.
+        sample: the texts.
+        found: the fields of each.
+    """
+    if form.kind not in _NESTING_KINDS:
+        return ()
+    nested = []
+    for key in _frequent_keys(found, sample.weights):
+        places = [place for place, fields in enumerate(found) if isinstance(fields.get(key), str)]
+        texts = [str(found[place][key]) for place in places]
+        if len(set(texts)) <= _FEW_TEXTS:
+            continue
+        rows = np.array(places)
+        values = _Sample(
+            texts=[ParsedText(text) for text in texts],
+            left=sample.left[rows],
+            right=sample.right[rows],
+            stands_for=sample.stands_for[rows],
+        )
+        inner = _format_of_values(values)
+        if inner is not None:
+            nested.append((key, inner))
+    return tuple(nested)
+
+
+def _format_of_values(values: _Sample) -> Format | None:
+    """Returns the format of the values of one field; None if each is one number, date or word."""
+    texts = [value.text for value in values.texts]
+    weights = values.weights
+    least = _MAIN_FRACTION * weights.sum()
+    for read in (number_of, *_TIMES.values()):
+        if weights[[read(text) is not None for text in texts]].sum() >= least:
+            return None
+    has_digits = np.array([any(map(str.isdecimal, text)) for text in texts])
+    n_with_digits = weights[has_digits].sum()
+    # Values such as "none" or "" may take the place of numbers.
+    formats = _token_formats(values, range(len(texts)), grouped=False)
+    form, n_draws = max(formats, key=lambda item: item[1], default=(None, 0))
+    if form is not None and NUMBER in form.kinds:
+        if _is_code(form, values):
+            return None
+        is_frequent = n_draws >= _LARGE_TEMPLATE_FRACTION * weights.sum()
+        if is_frequent and n_draws >= _COVERED_FRACTION * n_with_digits:
+            return form
+    return _list_format(values)
+
+
+def _is_code(form: Format, values: _Sample) -> bool:
+    """Returns whether the characters of some values say more than their tokens.
+
+    Numbers with points between them are a date, a version or an address. Without a fraction, a
+    number after a word is part of a name (`user-17`), not an amount as in `17 kg`; and several
+    tokens in values of one width are a serial number.
+    """
+    if "." in form.literals[1:-1]:
+        return True
+    if any("." in value.text for value in values.texts):
+        return False
+    is_one_number = sum(word is None for word in form.words) == 1
+    return form.kinds[0] == WORD if is_one_number else _has_fixed_width(values)
+
+
+def _list_format(values: _Sample) -> Format | None:
+    """Returns the format of lists of numbers, or of words that repeat; None for other values."""
+    weights = values.weights
+    for separator in SEPARATORS:
+        lists = [value.entries(separator) for value in values.texts]
+        is_list = [entries is not None for entries in lists]
+        if weights[is_list].sum() < _MAIN_FRACTION * weights.sum():
+            continue
+        entries = Counter(entry for entries in lists for entry in entries or ())
+        n_numbers = sum(n for entry, n in entries.items() if number_of(entry) is not None)
+        is_of_few_words = len(entries) <= min(_MOST_PART_LABELS, entries.total() // _REPEATS)
+        if n_numbers >= _NUMBERS_IN_LINE * entries.total() or is_of_few_words:
+            return Format("list", separator=separator)
+    return None
 
 
 def _frequent_keys(found: Sequence[dict[str, FieldValue]], weights: Integers) -> list[str]:
@@ -513,6 +613,9 @@ def _views_of_sentences(texts: Sequence[str], words: str) -> list[TextView]:
 
 # --- views
 
+# What reads a date or time, by the kind of the view.
+_TIMES = {"date": day_of, "datetime": moment_of, "time": clock_of}
+
 
 def _views_of_field(
     key: str,
@@ -552,7 +655,7 @@ def _views_of_field(
             views.append(TextView(key, "no number", "str", naming.name(key, "text")))
         return views
     texts = [str(value) for value in present]
-    for kind, read in (("date", day_of), ("datetime", moment_of), ("time", clock_of)):
+    for kind, read in _TIMES.items():
         if fraction([read(text) is not None for text in texts]) >= _MAIN_FRACTION:
             return [TextView(key, kind, kind, naming.name(key, kind))]
     count: Counter[str] = Counter()
@@ -563,7 +666,9 @@ def _views_of_field(
     views = []
     if _are_outcomes(np.array(list(count.values())), _totals(texts, present_weights)):
         views.append(TextView(key, "label", "str", naming.name(key, "text")))
-    if n_repeated < n_present - _SINGLE_FRACTION * total:
+    # The parts of a field with a format of its own are fields themselves.
+    has_format = naming.form.format_of(key) is not None
+    if not has_format and n_repeated < n_present - _SINGLE_FRACTION * total:
         views += _parts_of(key, texts, present_weights, naming, is_bytes)
     return views
 
@@ -697,6 +802,9 @@ class _Naming:
 
     def name(self, key: str, kind: str) -> str:
         """Returns the name of a field that is read as a number, a date, a time or a text."""
+        outer, inside, part = key.partition(INSIDE)
+        if inside:
+            return self._name_of_part(outer, part, kind)
         form = self.form.kind
         noun = _NOUNS[kind]
         if form == "json":
@@ -710,6 +818,27 @@ class _Naming:
         if form == "tokens":
             return self._name_of_token(int(key), noun)
         return self.text
+
+    def _name_of_part(self, key: str, part: str, kind: str) -> str:
+        """Returns the name of a part of a field."""
+        whole = self.name(key, "text")
+        form = self.form.format_of(key)
+        assert form is not None
+        if form.kind == "list":
+            if part == N_ENTRIES:
+                return f"the number of entries of {whole}"
+            return f"entry {int(part) + 1} of {whole}"
+        varying = [place for place, word in enumerate(form.words) if word is None]
+        is_only_one = len(varying) == 1
+        if is_only_one and self.form.kind == "pairs":
+            return self.name(key, kind)
+        noun = "word" if kind == "text" else _NOUNS[kind]
+        if is_only_one:
+            return f"the {noun} in {whole}"
+        same = [place for place in varying if (form.kinds[place] == WORD) == (noun == "word")]
+        place = int(part)
+        order = same.index(place) + 1 if place in same else place + 1
+        return f"{noun} {order} of {whole}"
 
     def _name_in_json(self, key: str) -> str:
         where = f"the JSON text{self.inside}"

@@ -38,6 +38,9 @@ class TestPairs:
             ("user=al&n=3", {"=user": "al", "=n": "3"}),
             ("x = 3 ; y='a b'", {"=x": "3", "=y": "a b"}),
             ("k=", {"=k": ""}),
+            ("s=1,2.5,3 k=x|y", {"=s": "1,2.5,3", "=k": "x|y"}),
+            ("s=1|2&k=3", {"=s": "1|2", "=k": "3"}),
+            ("a=x:1,b:2", {"=a": "x:1", "=b": "2"}),
         ],
     )
     def test_values_by_their_keys(self, text, fields):
@@ -46,6 +49,56 @@ class TestPairs:
     @pytest.mark.parametrize("text", ["", "x", "a=1 b", "12:30", "=3", "a=1,,b=2", "a='x"])
     def test_anything_else_is_declined(self, text):
         assert ParsedText(text).pairs is None
+
+
+class TestFieldsWithFormats:
+    """Values that are lists, or numbers with a unit, are taken apart in turn."""
+
+    form = Format(
+        "pairs",
+        nested=(
+            ("=s", Format("list", separator="|")),
+            ("=mass", Format("tokens", kinds="nw", literals=("", " ", ""), words=(None, "kg"))),
+        ),
+    )
+
+    def test_parts_stand_beside_their_field(self):
+        assert self.form.fields(ParsedText("s=4|x; mass='2.5 kg'")) == {
+            "=s": "4|x",
+            "=mass": "2.5 kg",
+            "=s / #": 2.0,
+            "=s / 0": "4",
+            "=s / 1": "x",
+            "=mass / 0": "2.5",
+        }
+
+    def test_what_has_another_format_has_no_parts(self):
+        assert self.form.fields(ParsedText("s=; mass=heavy")) == {"=s": "", "=mass": "heavy"}
+
+    def test_a_list_may_have_one_entry_or_many(self):
+        assert self.form.fields(ParsedText("s=4")) == {"=s": "4", "=s / #": 1.0, "=s / 0": "4"}
+        fields = self.form.fields(ParsedText("s=" + "|".join("7" * 1000)))
+        assert fields["=s / #"] == 1000.0
+        assert len(fields) < 20
+
+    def test_numbers_in_json_are_left_alone(self):
+        form = Format("json", nested=(("=a", Format("list", separator=",")),))
+        assert form.fields(ParsedText('{"a": 3}')) == {"=a": 3.0}
+
+    def test_plain_data(self):
+        assert format_from_dict(self.form.to_dict()) == self.form
+
+    @pytest.mark.parametrize(
+        "inner",
+        [
+            {"kind": "pairs"},
+            {"kind": "list", "separator": "x"},
+            {"kind": "list", "separator": "|", "nested": [["=a", {"kind": "text"}]]},
+        ],
+    )
+    def test_data_that_no_format_could_have_written(self, inner):
+        with pytest.raises((ValueError, KeyError)):
+            format_from_dict({"kind": "pairs", "nested": [["=s", inner]]})
 
 
 class TestLines:

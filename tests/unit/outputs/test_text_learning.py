@@ -184,6 +184,62 @@ class TestFormats:
         ]
 
 
+class TestInsideOfFields:
+    def test_amounts_with_a_unit_are_numbers(self):
+        (block,) = read([f"mass={SPREAD[turn]}kg&size={turn % 40} mm" for turn in range(2 * N)])
+        assert values(block, "the number after `mass=`") == SPREAD
+
+    def test_amounts_that_repeat_are_numbers_too(self):
+        (block,) = read(
+            [f'{{"age": "{turn % 40}h", "x": {SPREAD[turn]}}}' for turn in range(2 * N)]
+        )
+        found = values(block, "the number in `age` in the JSON text")
+        assert found == [turn % 40 for turn in range(2 * N)]
+
+    def test_lists_of_one_length(self):
+        texts = [f"k=x{turn % 3},s={SPREAD[turn]}|{turn % 7}|-1" for turn in range(2 * N)]
+        (block,) = read(texts)
+        assert values(block, "number 1 of the text after `s=`") == SPREAD
+        assert values(block, "number 2 of the text after `s=`")[:8] == [0, 1, 2, 3, 4, 5, 6, 0]
+
+    def test_lists_of_any_length(self):
+        texts = [
+            f"s={','.join(str((turn + place) % 9) for place in range(turn % 5 + 1))} k={SPREAD[turn]}"
+            for turn in range(2 * N)
+        ]
+        (block,) = read(texts)
+        lengths = values(block, "the number of entries of the text after `s=`")
+        assert lengths == [turn % 5 + 1 for turn in range(2 * N)]
+        second = values(block, "entry 2 of the text after `s=`")
+        assert np.isnan(second[0])
+        assert second[1:3] == [2.0, 3.0]
+
+    def test_an_entry_that_some_lines_lack(self):
+        texts = [
+            f"{turn % 4}\tx{turn % 3}\t" + (f"{SPREAD[turn]};{turn}" if turn % 3 else "")
+            for turn in range(2 * N)
+        ]
+        (block,) = read(texts)
+        first = values(block, "number 1 of entry 3 of the line")
+        assert np.isnan(first[0])
+        assert first[1:3] == SPREAD[1:3]
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            lambda turn: f"user-{turn * 7919 % 100_003:06d}",
+            lambda turn: f"{turn % 28 + 1:02d}.{turn % 12 + 1:02d}.2017",
+            lambda turn: f"{turn % 5}.{turn % 7}.{turn % 11}",
+        ],
+        ids=["name", "dotted date", "version"],
+    )
+    def test_names_dates_and_versions_are_no_amounts(self, value):
+        (block,) = read([f"a={value(turn)} b={SPREAD[turn]}" for turn in range(2 * N)])
+        assert not any(
+            name.startswith(("number 1", "the number after `a=`")) for name in names(block)
+        )
+
+
 class TestWhatStaysAText:
     def test_few_texts_are_categories(self):
         assert read(["yes", "no"] * N) is None
