@@ -398,14 +398,14 @@ class Sizes:
 
     def samples_for(self, n_fresh: int) -> int:
         """Draws per side of an audit like this one that certifies with so many of them."""
-        seen = self.training or ()
-        usual = self.samples - training_size(self.samples, *seen)
+        training = self.training or ()
+        usual = self.samples - training_size(self.samples, *training)
         if self.training is None or usual != min(self.n_fresh):
             # Pairs were explored, or the method has sizes of its own: the same proportions.
             return max(n_fresh, math.ceil(n_fresh * self.samples / max(min(self.n_fresh), 1)))
         most = 2 * n_fresh + FEWEST
         return bisect_left(
-            range(most), True, n_fresh, key=lambda n: n - training_size(n, *seen) >= n_fresh
+            range(most), True, n_fresh, key=lambda n: n - training_size(n, *training) >= n_fresh
         )
 
 

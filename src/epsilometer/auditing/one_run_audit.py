@@ -451,18 +451,22 @@ def _right_guesses(canaries: Canaries, guess: str, seed: int) -> Integers:
 def _largest_refuted(claim: Claim, refutes: Callable[[Claim], bool]) -> float:
     """The largest value of the claim's own parameter that was seen to be refuted, 0 if none."""
     if refutes(claim):
-        rejected = claim.value
-        kept = max(2.0 * rejected, 1.0 / 64.0)
-        while kept < _MAX_PARAMETER and refutes(claim.with_value(kept)):
-            rejected = kept
-            kept = 2.0 * kept
+        refuted = claim.value
+        trial = max(2.0 * refuted, 1.0 / 64.0)
+        while trial < _MAX_PARAMETER and refutes(claim.with_value(trial)):
+            refuted = trial
+            trial = 2.0 * trial
+        not_refuted = trial
     else:
-        rejected = 0.0
-        kept = claim.value
-        if kept == 0.0 or not refutes(claim.with_value(0.0)):
+        refuted = 0.0
+        not_refuted = claim.value
+        if not_refuted == 0.0 or not refutes(claim.with_value(0.0)):
             return 0.0
     return rejected_end(
-        lambda value: refutes(claim.with_value(value)), rejected, kept, halvings=_HALVINGS
+        lambda value: refutes(claim.with_value(value)),
+        rejected=refuted,
+        kept=not_refuted,
+        halvings=_HALVINGS,
     )
 
 

@@ -88,24 +88,30 @@ class Tails:
     share: float
 
     @classmethod
-    def upper(cls, own: Floats, other: Floats, share: float) -> "Tails":
+    def upper(cls, own_scores: Floats, other_scores: Floats, share: float) -> "Tails":
         """The upper tails {score ≥ threshold} at the ranks for so many scores.
 
         Args:
-            own: shape (n,), ascending; the thresholds are among them.
-            other: shape (m,), ascending.
+            own_scores: shape (n,), ascending; the thresholds are among them.
+            other_scores: shape (m,), ascending.
             share: of the failure probability.
         """
-        ranks = ranks_of(len(own))
-        thresholds = own[len(own) - ranks]
+        ranks = ranks_of(len(own_scores))
+        thresholds = own_scores[len(own_scores) - ranks]
         # Ties count against the tail.
-        counts = len(other) - np.searchsorted(other, thresholds, side="left")
-        return cls(ranks=ranks, n_own=len(own), counts=counts, n_other=len(other), share=share)
+        counts = len(other_scores) - np.searchsorted(other_scores, thresholds, side="left")
+        return cls(
+            ranks=ranks,
+            n_own=len(own_scores),
+            counts=counts,
+            n_other=len(other_scores),
+            share=share,
+        )
 
     @classmethod
-    def lower(cls, own: Floats, other: Floats, share: float) -> "Tails":
+    def lower(cls, own_scores: Floats, other_scores: Floats, share: float) -> "Tails":
         """The lower tails {score ≤ threshold}, otherwise as `upper`."""
-        return cls.upper(-own[::-1], -other[::-1], share)
+        return cls.upper(-own_scores[::-1], -other_scores[::-1], share)
 
     def promising(self) -> Booleans:
         """Which tails are rarer on the other side than on their own; shape (k,).
@@ -177,22 +183,23 @@ class RankTest:
         if not ranks:
             return 0.0
         refuted = 0.0
-        kept = _first_trial(claim)
-        while kept < _LARGEST_VALUE:
-            remaining = ranks.refuting(claim.with_value(kept), level)
+        trial = _first_trial(claim)
+        while trial < _LARGEST_VALUE:
+            remaining = ranks.refuting(claim.with_value(trial), level)
             if not remaining:
                 break
             ranks = remaining
-            refuted = kept
-            kept = 2.0 * kept
+            refuted = trial
+            trial = 2.0 * trial
+        not_refuted = trial
         for _ in range(_HALVINGS):
-            middle = 0.5 * (refuted + kept)
+            middle = 0.5 * (refuted + not_refuted)
             remaining = ranks.refuting(claim.with_value(middle), level)
             if remaining:
                 ranks = remaining
                 refuted = middle
             else:
-                kept = middle
+                not_refuted = middle
         return refuted
 
     def band(self, failure_probability: float) -> Band:
@@ -317,11 +324,13 @@ def _first_trial(claim: Claim) -> float:
 def _band_of(tails: Tails, failure_probability: float, *, is_of_left: bool) -> Band:
     """The band of one kind of tails; half of each tail's share is for each of its two sides."""
     error_share = failure_probability * tails.share / (2.0 * len(tails.ranks))
-    own = tails.least_masses(error_share)
-    other = tails.greatest_masses(error_share)
+    own_masses = tails.least_masses(error_share)
+    other_masses = tails.greatest_masses(error_share)
     if is_of_left:
-        return Band(p_lower=tuple(own.tolist()), q_upper=tuple(other.tolist()))
-    return Band(p_lower=tuple((1.0 - other).tolist()), q_upper=tuple((1.0 - own).tolist()))
+        return Band(p_lower=tuple(own_masses.tolist()), q_upper=tuple(other_masses.tolist()))
+    return Band(
+        p_lower=tuple((1.0 - other_masses).tolist()), q_upper=tuple((1.0 - own_masses).tolist())
+    )
 
 
 def _joined(bands: Sequence[Band]) -> Band:

@@ -226,10 +226,10 @@ def _deltas_of_losses(distribution: Any, delta_of: Callable[[float], Any]) -> De
         sides = {id(side): side for side in (distribution._pmf_remove, distribution._pmf_add)}
         losses = [_LossMasses.read(side) for side in sides.values()]
         probes = np.array(_PROBES)
-        found = np.max([side.deltas(probes) for side in losses], axis=0)
+        at_probes = np.max([side.deltas(probes) for side in losses], axis=0)
     except (AttributeError, TypeError, ValueError):
         return one_by_one
-    if not np.allclose(found, one_by_one.at(probes), rtol=_AGREEMENT, atol=_NEGLIGIBLE_DELTA):
+    if not np.allclose(at_probes, one_by_one.at(probes), rtol=_AGREEMENT, atol=_NEGLIGIBLE_DELTA):
         return one_by_one
 
     def deltas_at(epsilons: Floats) -> list[float]:
@@ -377,15 +377,15 @@ def _least_lines(pairs: Iterable[ReportedPair]) -> list[tuple[float, float]]:
         ratio = math.exp(epsilon)
         lines.append((ratio, delta))
         lines.append((1.0 / ratio, 1.0 - (1.0 - delta) / ratio))
-    kept: list[tuple[float, float]] = []
+    least: list[tuple[float, float]] = []
     # By falling slope; of equal slopes the lowest line comes first.
     for line in sorted(lines, key=lambda line: (-line[0], line[1])):
-        if kept and kept[-1][0] == line[0]:
+        if least and least[-1][0] == line[0]:
             continue
-        while len(kept) >= 2 and _is_above(kept[-2], kept[-1], line):
-            kept.pop()
-        kept.append(line)
-    return kept
+        while len(least) >= 2 and _is_above(least[-2], least[-1], line):
+            least.pop()
+        least.append(line)
+    return least
 
 
 def _thinned(lines: Floats) -> Floats:
@@ -394,9 +394,9 @@ def _thinned(lines: Floats) -> Floats:
     Args:
         lines: shape (n, 2), slope and shift, by falling slope, each of which the least touches.
     """
-    kept = [0]
+    remaining = [0]
     for position in range(2, len(lines)):
-        last = kept[-1]
+        last = remaining[-1]
         slope, shift = lines[last]
         next_slope, next_shift = lines[position]
         meeting = (next_shift - shift) / (slope - next_slope)
@@ -404,9 +404,9 @@ def _thinned(lines: Floats) -> Floats:
         between = lines[last + 1 : position]
         added = power - np.min(between[:, 0] * meeting + between[:, 1])
         if added > min(_THINNING, _RELATIVE_THINNING * min(power, 1.0 - meeting)):
-            kept.append(position - 1)
-    kept.append(len(lines) - 1)
-    return lines[kept]
+            remaining.append(position - 1)
+    remaining.append(len(lines) - 1)
+    return lines[remaining]
 
 
 def _is_above(

@@ -111,7 +111,7 @@ def read_dataset(path: Path, option: str, column: str | None = None) -> Any:
     if kind == ".npy":
         from epsilometer.storage.recorded_arrays import ArrayFile
 
-        return ArrayFile(regular_file(path)).whole()
+        return ArrayFile(regular_file(path)).read()
     from epsilometer.storage.csv_parsing import cell_value, csv_rows, header_of
 
     rows = [[cell_value(cell) for cell in row] for _, row in csv_rows(regular_file(path))]

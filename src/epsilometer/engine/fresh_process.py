@@ -154,10 +154,10 @@ def _is_importable(function: Any) -> bool:
     module_name = getattr(function, "__module__", None)
     if module_name in (None, "__main__"):  # a program is not imported: it would run again
         return False
-    found: Any = sys.modules.get(module_name)
+    named: Any = sys.modules.get(module_name)
     for name in getattr(function, "__qualname__", "<>").split("."):
-        found = getattr(found, name, None)
-    return found is function
+        named = getattr(named, name, None)
+    return named is function
 
 
 def _module_files(mechanism: Mechanism) -> dict[str, str]:

@@ -455,7 +455,7 @@ class Sampler:
         )
         return concatenate([chunk.value for chunk in chunks])
 
-    def kept(
+    def chunks_of_both_sides(
         self, phase: Phase, number: int, pair: Pair, n: int, skip: int = 0
     ) -> Generator[tuple[int, Chunk[Outputs]], None, None]:
         """Draws n outputs of both sides and yields them all, chunk by chunk, with their side.
@@ -582,7 +582,7 @@ class Sampler:
         """
         left_chunks: list[Outputs] = []
         right_chunks: list[Outputs] = []
-        with closing(self.kept(phase, number, pair, n, skip)) as drawn:
+        with closing(self.chunks_of_both_sides(phase, number, pair, n, skip)) as drawn:
             for side, chunk in drawn:
                 (right_chunks if side else left_chunks).append(chunk.value)
                 if prints:

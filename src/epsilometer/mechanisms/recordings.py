@@ -356,9 +356,9 @@ def _from_files(path: _Place, right: _Place | None, pair: Pair, header: bool | N
     name = os.fspath(path)
     _, array_name = _split_place(path)
     if array_name is None:
-        kept = _open_kept(_check_file(path))
-        if kept is not None:
-            return kept
+        recording = _open_kept(_check_file(path))
+        if recording is not None:
+            return recording
         both = _both_sides(_check_file(path), header)
         if both is not None:
             return Recording(both, kept_draws.About(name=name, chunk_size=_CHUNK, pairs=(pair,)))
@@ -491,7 +491,7 @@ def _open_kept(path: Path) -> Recording | None:
     with reading(f"{path} does not describe its draws", (ValueError, *UNSOUND)):
         about = kept_draws.about_lines(path) if kind == ".jsonl" else None
     if kind == ".npz" and kept_draws.ABOUT in members(path):
-        ArrayFile(path, kept_draws.ABOUT).whole()  # refuses what is too large, or not plain
+        ArrayFile(path, kept_draws.ABOUT).read()  # refuses what is too large, or not plain
         about = kept_draws.about_arrays(path)
     if about is None:
         return None

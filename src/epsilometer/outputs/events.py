@@ -125,7 +125,7 @@ class Event:
     def describe(self) -> str:
         """Returns the event in words."""
         name_shape = self.among or len(self.partition.blocks) > 1
-        told: list[str] = []
+        texts: list[str] = []
         # What is said about a part in one shape is often said about it in all others as well.
         is_same = self.is_same_in_all_shapes
         chosen_by_block = split(self.chosen, self.partition.blocks)
@@ -134,14 +134,14 @@ class Event:
             for group, mask in zip(block.groups, masks, strict=True):
                 if not mask.any():
                     continue
-                if not (is_same and told):
+                if not (is_same and texts):
                     named = name_shape and not is_same
-                    told.append(describe_group(block, group, mask, named))
+                    texts.append(describe_group(block, group, mask, named))
             if other[0]:
-                told.append(f"any other {shape_words(block.shape)}")
-        parts = told[:_MAX_GROUPS_IN_WORDS]
-        if len(told) > len(parts):
-            parts.append(f"one of {len(told) - len(parts)} more kinds of outputs")
+                texts.append(f"any other {shape_words(block.shape)}")
+        parts = texts[:_MAX_GROUPS_IN_WORDS]
+        if len(texts) > len(parts):
+            parts.append(f"one of {len(texts) - len(parts)} more kinds of outputs")
         if self.chosen[-1]:
             parts.append("an output of any other shape")
         return "; or ".join(parts) or "nothing"

@@ -91,8 +91,8 @@ class ColumnReading:
             sizes[number] += 1
             views = self.templates[number].views
             for view, column_values in zip(views, values[number], strict=True):
-                found = fields.get(view.key) if view.key else parsed.text
-                column_values.append(view.number(found) if view.is_number else view.label(found))
+                value = fields.get(view.key) if view.key else parsed.text
+                column_values.append(view.number(value) if view.is_number else view.label(value))
         text_of_row = place_of_code[column.codes]
         return _ReadLabels(
             template=template_of_text[text_of_row],

@@ -58,11 +58,11 @@ class LevelPicture:
         return xs, ys, bounds
 
 
-def level_picture(found: "LevelMap") -> LevelPicture:
+def level_picture(levels: "LevelMap") -> LevelPicture:
     """Returns the numbers of the picture of a map."""
-    datasets = [level.dataset for level in found.levels]
-    lower_bounds = np.array([level.lower_bound for level in found.levels])
-    estimates = np.array([level.estimate for level in found.levels])
+    datasets = [level.dataset for level in levels.levels]
+    lower_bounds = np.array([level.lower_bound for level in levels.levels])
+    estimates = np.array([level.estimate for level in levels.levels])
     coordinates = _coordinates(datasets)
     if coordinates is None:
         kind = "bars"
@@ -80,7 +80,7 @@ def level_picture(found: "LevelMap") -> LevelPicture:
         lower_bounds=lower_bounds[order],
         estimates=estimates[order],
         labels=tuple(_label(datasets[number]) for number in order.tolist()),
-        confidence=found.confidence,
+        confidence=levels.confidence,
     )
 
 

@@ -117,7 +117,7 @@ class ArrayFile:
         if needed > most:
             raise too_large(self, f"{needed} bytes in one piece", most)
 
-    def whole(self) -> Array:
+    def read(self) -> Array:
         """The array, of any shape, as an input of a mechanism."""
         most = memory_share()
         with self._open() as file:

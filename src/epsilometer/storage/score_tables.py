@@ -139,7 +139,7 @@ def _read_parquet(path: Path, names: list[str]) -> _Columns:
 
 def _read_npz(path: Path, names: list[str]) -> _Columns:
     must_have(path, names, members(path))
-    arrays = {name: ArrayFile(path, name).whole() for name in names}
+    arrays = {name: ArrayFile(path, name).read() for name in names}
     for name, array in arrays.items():
         if array.ndim != 1:
             raise InputError(f"{path}:{name} has shape {array.shape}: it must be one-dimensional")

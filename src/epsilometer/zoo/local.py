@@ -152,8 +152,10 @@ def sue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:
     estimation" (SUE, the basic one-time RAPPOR).
     """
     epsilon = check_epsilon(epsilon)
-    kept = 1 / (1 + math.exp(-epsilon / 2))
-    return _unary_entry("sue", "symmetric", epsilon, categories, true_one=kept, false_one=1 - kept)
+    p_kept = 1 / (1 + math.exp(-epsilon / 2))
+    return _unary_entry(
+        "sue", "symmetric", epsilon, categories, true_one=p_kept, false_one=1 - p_kept
+    )
 
 
 def oue(epsilon: float = 1.0, categories: int = 4) -> ZooEntry:

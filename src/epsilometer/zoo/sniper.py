@@ -328,9 +328,9 @@ def _rappor(permanent_kept: float, report_kept: float) -> _Published:
         report_kept=report_kept,
         reports=1,
     )
-    kept = permanent_kept * report_kept + (1 - permanent_kept) * (1 - report_kept)
+    p_kept = permanent_kept * report_kept + (1 - permanent_kept) * (1 - report_kept)
     bit_distributions = discrete_distributions(
-        np.array([kept, 1 - kept]), np.array([1 - kept, kept])
+        np.array([p_kept, 1 - p_kept]), np.array([1 - p_kept, p_kept])
     )
     return _Published(
         draw=draw,
@@ -338,7 +338,7 @@ def _rappor(permanent_kept: float, report_kept: float) -> _Published:
         right=7,
         make_distributions=partial(independent_distributions, [bit_distributions] * 6),
         keeps_claim=True,
-        claimed=8 * math.log(kept / (1 - kept)),
+        claimed=8 * math.log(p_kept / (1 - p_kept)),
     )
 
 

@@ -148,19 +148,19 @@ class _Training:
 
         Returns:
             Everything that is released, one after the other: the noisy gradients of all steps, then
-            whatever else is told.
+            whatever else is released.
         """
         model = np.zeros(rows.shape[1] - 1)
         noises = self.noises(len(model), rng)
         released: list[Floats] = []
-        told: list[float] = []
+        others: list[float] = []
         with np.errstate(over="ignore", invalid="ignore"):
             for batch in self.batches(rows, rng):
                 gradients = self.released_gradients(model, batch, next(noises), len(rows))
                 model = model - _LEARNING_RATE * np.sum(gradients, axis=0)
                 released += gradients
-                told += self.told_beside(model, batch)
-        return np.concatenate([*released, told])
+                others += self.other_releases(model, batch)
+        return np.concatenate([*released, others])
 
     def batches(self, rows: Floats, rng: Generator) -> Iterator[Floats]:
         """The batches of all steps: each record is in each with the same probability."""
@@ -194,8 +194,8 @@ class _Training:
         """What sums are divided by: the expected batch size."""
         return self.lot
 
-    def told_beside(self, model: Floats, batch: Floats) -> list[float]:
-        """What is released beside the noisy gradient: nothing."""
+    def other_releases(self, model: Floats, batch: Floats) -> list[float]:
+        """What is released besides the noisy gradient: nothing."""
         return []
 
     def noiseless(self) -> "_Training":
@@ -313,7 +313,7 @@ class _LabelSampling(_Training):
 
 
 class _LossReleased(_Training):
-    def told_beside(self, model: Floats, batch: Floats) -> list[float]:
+    def other_releases(self, model: Floats, batch: Floats) -> list[float]:
         if not len(batch):
             return [0.0]
         return [float(np.mean((batch[:, :-1] @ model - batch[:, -1]) ** 2))]

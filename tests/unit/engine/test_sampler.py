@@ -218,7 +218,9 @@ class TestTurns:
         mechanism, n = Coin(0.5, 0.5).mechanism, 700
         with closing(open_runner(jobs)) as runner:
             source = Sampler(mechanism, 7, runner)
-            sides = [side for side, _ in source.kept(Phase.TRAIN, 0, PAIR_OF_COINS, n)]
+            sides = [
+                side for side, _ in source.chunks_of_both_sides(Phase.TRAIN, 0, PAIR_OF_COINS, n)
+            ]
             left, _ = source.both(Phase.TRAIN, 0, PAIR_OF_COINS, n)
             folded = source.fold(Phase.TRAIN, 0, PAIR_OF_COINS, n, (len, len))
         assert sides == [piece.side for piece in source.pieces(Phase.TRAIN, 0, n)]

@@ -20,7 +20,7 @@ _MAX_SETTING = 80
 FEWEST = 50
 
 
-class Told(NamedTuple):
+class ScoredPoint(NamedTuple):
     """A finished trial.
 
     Attributes:
@@ -56,7 +56,7 @@ class PointFinder(ABC):
         )
         self.seed = check_whole("seed", seed, 0)
         self.stop_at_refutation = bool(stop_at_refutation)
-        self._told: list[Told] = []
+        self._scored: list[ScoredPoint] = []
         self._asked: tuple[float, ...] | None = None
 
     def __repr__(self) -> str:
@@ -68,9 +68,9 @@ class PointFinder(ABC):
     def ask(self) -> Pair | None:
         """Returns the next pair, the same until `tell` is called; None after the last trial."""
         if self._asked is None:
-            if len(self._told) >= self.trials:
+            if len(self._scored) >= self.trials:
                 return None
-            self._asked = tuple(float(u) for u in self.next_point(len(self._told)))
+            self._asked = tuple(float(u) for u in self.next_point(len(self._scored)))
         return self._pair(self._asked)
 
     def tell(self, score: float | None) -> None:
@@ -79,12 +79,12 @@ class PointFinder(ABC):
             raise InputError(
                 "tell() without ask(): there is no pair that the score could belong to"
             )
-        self._told.append(Told(self._asked, check_score(score)))
+        self._scored.append(ScoredPoint(self._asked, check_score(score)))
         self._asked = None
 
     def state(self) -> dict[str, Any]:
         """Returns plain data for JSON; `restore` is the inverse."""
-        trials = [[list(trial.point), trial.score] for trial in self._told]
+        trials = [[list(trial.point), trial.score] for trial in self._scored]
         return {"finder": self.describe(), "told": trials}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ class PointFinder(ABC):
             trials = []
             for coordinates, score in state["told"]:
                 point = tuple(float(u) for u in coordinates)
-                trials.append(Told(point, check_score(score)))
+                trials.append(ScoredPoint(point, check_score(score)))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is not the state of a finder: {error!r}") from error
         settings = self.describe()
@@ -113,7 +113,7 @@ class PointFinder(ABC):
                     f"this is not the state of a finder: {list(trial.point)!r:.100} is not a point "
                     "of its search"
                 )
-        self._told = trials
+        self._scored = trials
         self._asked = None
 
     def describe(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from epsilometer.environment import one_thread
 from epsilometer.errors import MissingExtraError
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.domains.numbers import Domain
-from epsilometer.inputs.finders.base import DomainFinder, Told, Trials
+from epsilometer.inputs.finders.base import DomainFinder, ScoredPoint, Trials
 
 _ROOT5 = math.sqrt(5.0)
 # Prior median of a length scale, in units of the cube's diagonal: a seventh of it, so that narrow
@@ -202,18 +202,18 @@ _MAX_TRIALS_IN_MODEL = 120
 
 
 def greatest_improvement(
-    told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator
+    scored: list[ScoredPoint], coordinates: tuple[Coordinate, ...], rng: np.random.Generator
 ) -> Floats:
     """Returns the point of the greatest expected improvement on a model of all scores.
 
     The model is a Gaussian process; the point is looked for at random, then around the best ones.
 
     Args:
-        told: all trials so far.
+        scored: all trials so far.
         coordinates: of the cube.
         rng: the source of randomness.
     """
-    points, scores = remembered(told)
+    points, scores = remembered(scored)
     # Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads,
     # 0.06 s without).
     with one_thread():
@@ -235,19 +235,21 @@ def greatest_improvement(
         return np.asarray(candidates[int(np.argmax(improvement))])
 
 
-def remembered(told: list[Told], most: int = _MAX_TRIALS_IN_MODEL) -> tuple[Floats, Floats]:
+def remembered(
+    scored: list[ScoredPoint], most: int = _MAX_TRIALS_IN_MODEL
+) -> tuple[Floats, Floats]:
     """Returns points and scores that the model sees; without a score, a trial has the worst one.
 
     Args:
-        told: all trials so far.
+        scored: all trials so far.
         most: how many the model sees: half of them the latest, half the best of the others.
     """
-    worst = min(trial.score for trial in told if trial.score is not None)
-    points = np.array([trial.point for trial in told])
-    scores = np.array([worst if trial.score is None else trial.score for trial in told])
-    if len(told) <= most:
+    worst = min(trial.score for trial in scored if trial.score is not None)
+    points = np.array([trial.point for trial in scored])
+    scores = np.array([worst if trial.score is None else trial.score for trial in scored])
+    if len(scored) <= most:
         return points, scores
-    is_latest = np.arange(len(told)) >= len(told) - most // 2
+    is_latest = np.arange(len(scored)) >= len(scored) - most // 2
     best_first = np.argsort(-np.where(is_latest, -np.inf, scores), kind="stable")
     chosen = np.concatenate([best_first[: most // 2], np.flatnonzero(is_latest)])
     chosen = np.sort(chosen)
@@ -261,14 +263,14 @@ def standardised(scores: Floats) -> Floats:
 
 
 def parzen_trees(
-    told: list[Told], coordinates: tuple[Coordinate, ...], rng: np.random.Generator
+    scored: list[ScoredPoint], coordinates: tuple[Coordinate, ...], rng: np.random.Generator
 ) -> Floats:
     """Returns the point that optuna's sampler proposes.
 
     It gets all trials anew each time, so it has no state that could be lost.
 
     Args:
-        told: all trials so far.
+        scored: all trials so far.
         coordinates: of the cube.
         rng: the source of randomness.
     """
@@ -287,7 +289,7 @@ def parzen_trees(
             n_levels.append(levels)
             space[str(position)] = CategoricalDistribution(range(levels))
     trials = []
-    points, scores = remembered(told, most=len(told))
+    points, scores = remembered(scored, most=len(scored))
     for point, score in zip(points, scores, strict=True):
         parameters: dict[str, Any] = {}
         for name, u, n in zip(space, point.tolist(), n_levels, strict=True):
@@ -367,8 +369,8 @@ class Bayesian(DomainFinder):
         """Returns the point of trial `number`."""
         coordinates = self.neighbours.coordinates
         rng = self._rng(number)
-        distinct_scores = {trial.score for trial in self._told if trial.score is not None}
+        distinct_scores = {trial.score for trial in self._scored if trial.score is not None}
         has_model = number >= self.first_trials and len(distinct_scores) >= 2
         if not has_model or number % _RANDOM_TRIAL_EVERY == 0:
             return rng.random(len(coordinates))
-        return SURROGATES[self.surrogate](self._told, coordinates, rng)
+        return SURROGATES[self.surrogate](self._scored, coordinates, rng)

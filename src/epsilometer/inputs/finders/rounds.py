@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeGuard
 
 from epsilometer.errors import InputError
-from epsilometer.inputs.finders.base import PointFinder, Told, check_score
+from epsilometer.inputs.finders.base import PointFinder, ScoredPoint, check_score
 from epsilometer.inputs.pairs import Finder, Pair
 
 
@@ -106,18 +106,18 @@ class RoundFinder(PointFinder):
     @property
     def scores(self) -> list[float | None]:
         """The scores of all candidates so far, in the order in which they were proposed."""
-        return [trial.score for trial in self._told]
+        return [trial.score for trial in self._scored]
 
     def propose_round(self) -> list[PairCandidate]:
         """Returns the candidates of the round under way that have no score yet.
 
         It is the next round if all have one; empty after the last trial.
         """
-        if not self._pending and len(self._told) < self.trials:
+        if not self._pending and len(self._scored) < self.trials:
             self._pending = list(self.next_round(self._rounds_begun))
             if self._pending:
                 self._rounds_begun += 1
-        return self._pending[: self.trials - len(self._told)]
+        return self._pending[: self.trials - len(self._scored)]
 
     def tell_round(self, scores: Sequence[float | None]) -> None:
         """Receives a score for each candidate of `propose_round`; None for one that has none."""
@@ -127,8 +127,8 @@ class RoundFinder(PointFinder):
                 f"scores: {len(scores)} for a round of {expected} candidates; give one for each"
             )
         for score in scores:
-            point = (float(len(self._told)),)
-            self._told.append(Told(point, check_score(score)))
+            point = (float(len(self._scored)),)
+            self._scored.append(ScoredPoint(point, check_score(score)))
         self._pending = []
         self._asked = None
 
@@ -146,17 +146,17 @@ class RoundFinder(PointFinder):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Resumes from a state; the rounds follow from the scores."""
         super().restore(state)
-        trials = self._told
-        self._told = []
+        trials = self._scored
+        self._scored = []
         self._pending = []
         self._rounds_begun = 0
         for trial in trials:
             if not self.propose_round():
                 raise InputError(
                     f"this is not the state of a finder: it has {len(trials)} scores, and the "
-                    f"search ends after {len(self._told)}"
+                    f"search ends after {len(self._scored)}"
                 )
-            self._told.append(trial)
+            self._scored.append(trial)
             self._pending.pop(0)
 
     def _knows(self, point: tuple[float, ...]) -> bool:

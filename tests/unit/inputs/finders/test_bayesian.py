@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from epsilometer.inputs.coordinates import Coordinate, level_of
 from epsilometer.inputs.finders import bayesian as gp
-from epsilometer.inputs.finders.base import Told
+from epsilometer.inputs.finders.base import ScoredPoint
 from epsilometer.inputs.finders.bayesian import greatest_improvement, remembered, standardised
 
 COORDINATES = (Coordinate(), Coordinate(), Coordinate(3, ordered=False))
@@ -96,11 +96,11 @@ def test_expected_improvement_is_the_mean_of_what_exceeds(rng):
 
 def test_the_next_point_is_about_the_best_of_many(rng):
     points, scores = some_scores(rng, 40)
-    told = [
-        Told(tuple(point), float(score))
+    scored = [
+        ScoredPoint(tuple(point), float(score))
         for point, score in zip(points.tolist(), scores, strict=True)
     ]
-    found = greatest_improvement(told, COORDINATES, rng)
+    found = greatest_improvement(scored, COORDINATES, rng)
     process = gp.fit(points, scores, COORDINATES)
     best = float(process.predict(points)[0].max()) + 0.3
     many = gp.expected_improvement(process, rng.random((20_000, 3)), best)
@@ -114,13 +114,15 @@ def test_coinciding_points_are_no_accident():
 
 
 def test_trials_without_score_count_like_the_worst():
-    _, scores = remembered([Told((0.0,), 2.0), Told((0.5,), None), Told((1.0,), -1.0)])
+    _, scores = remembered(
+        [ScoredPoint((0.0,), 2.0), ScoredPoint((0.5,), None), ScoredPoint((1.0,), -1.0)]
+    )
     assert scores.tolist() == [2.0, -1.0, -1.0]
 
 
 def test_of_a_long_search_the_best_and_the_latest_are_remembered():
-    told = [Told((float(number),), float(number == 3)) for number in range(500)]
-    points, scores = remembered(told)
+    scored = [ScoredPoint((float(number),), float(number == 3)) for number in range(500)]
+    points, scores = remembered(scored)
     assert len(points) == 120
     assert points[:, 0].tolist() == [*sorted(points[:, 0])]
     assert 3.0 in points[:, 0]

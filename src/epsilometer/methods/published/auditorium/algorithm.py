@@ -172,7 +172,7 @@ def audit(
     _check_estimator(estimator)
     source = as_mechanism(mechanism)
     run_seed = check_seed(seed)
-    made: list[AlgorithmTrial] = []
+    finished: list[AlgorithmTrial] = []
     pairs = _Generator.of(generator, allowed, run_seed)
     for number, pair in enumerate(pairs):
         forward, backward = (
@@ -187,15 +187,15 @@ def audit(
             for direction in (_FORWARD, _BACKWARD)
         )
         trial = AlgorithmTrial(pair, forward, backward)
-        made.append(trial)
+        finished.append(trial)
         if trial.estimate > tau:
             break
         pairs.tell(trial.estimate)
-    if not made:
+    if not finished:
         raise InputError(f"generator={generator!r:.100} proposed no pair")
     return TrialsResult(
-        is_refuted=made[-1].estimate > tau,
-        trials=tuple(made),
+        is_refuted=finished[-1].estimate > tau,
+        trials=tuple(finished),
         allowed=allowed,
         threshold=tau,
         failure=failure,

@@ -313,14 +313,16 @@ def _polynomials(
             held_out_p, held_out_q = oriented(*halves[1], flipped)
             weights = _sides(len(held_out_p), len(held_out_q))
             for objective in (_Variational(judge.order, judge.widest), _Logistic()):
-                first = _fit_polynomial(*oriented(*halves[0], flipped), tried, objective)
-                whole = _fit_polynomial(*oriented(left, right, flipped), tried, objective)
-                if first is None or whole is None:
+                of_first_half = _fit_polynomial(*oriented(*halves[0], flipped), tried, objective)
+                of_all_draws = _fit_polynomial(*oriented(left, right, flipped), tried, objective)
+                if of_first_half is None or of_all_draws is None:
                     return
-                h = np.concatenate([first.evaluate(held_out_p), first.evaluate(held_out_q)])
+                h = np.concatenate(
+                    [of_first_half.evaluate(held_out_p), of_first_half.evaluate(held_out_q)]
+                )
                 judgement = judge.judge(_within(h, judge.widest), *weights)
                 yield BoundedFunction(
-                    function=whole,
+                    function=of_all_draws,
                     low=judgement.low,
                     high=judgement.high,
                     order=judge.order,

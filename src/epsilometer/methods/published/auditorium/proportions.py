@@ -102,13 +102,13 @@ def _checked(function: ProportionBound) -> ProportionBound:
         )
 
     def bound(hits: int, trials: int, failure_probability: float) -> float:
-        found = function(hits, trials, failure_probability)
+        lower_bound = function(hits, trials, failure_probability)
         # NaN is not at most 1 either.
-        if not isinstance(found, int | float | np.number) or not found <= 1.0:
+        if not isinstance(lower_bound, int | float | np.number) or not lower_bound <= 1.0:
             raise InputError(
-                f"proportion={function!r:.100} returned {found!r:.60}, which is no lower bound on "
-                "a probability: a number of at most 1"
+                f"proportion={function!r:.100} returned {lower_bound!r:.60}, which is no "
+                "lower bound on a probability: a number of at most 1"
             )
-        return float(found)
+        return float(lower_bound)
 
     return bound

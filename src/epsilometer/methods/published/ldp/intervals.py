@@ -83,11 +83,11 @@ def cell_limits(side: CellCounts, failure_probability: float) -> DensityLimits:
 
     Guarantee: exact, for independent draws: all limits hold together.
     """
-    each = failure_probability / (2 * len(side.counts))
+    failure_per_limit = failure_probability / (2 * len(side.counts))
     counts = [Counts(int(hits), side.total) for hits in side.counts]
     return DensityLimits(
-        low=np.array([lower(count, each) for count in counts]),
-        high=np.array([upper(count, each) for count in counts]),
+        low=np.array([lower(count, failure_per_limit) for count in counts]),
+        high=np.array([upper(count, failure_per_limit) for count in counts]),
     )
 
 
@@ -163,11 +163,11 @@ def _promised_length(
     assumption: LipschitzDensities, n: int, confidence: float, cells: int
 ) -> float:
     """Returns the length of the interval of ε* if each cell of both inputs has n/m draws."""
-    each = (1.0 - confidence) / (4 * cells)
+    failure_per_limit = (1.0 - confidence) / (4 * cells)
     count = Counts(n // cells, n)
     width = assumption.length / cells
-    low = lower(count, each)
-    high = upper(count, each)
+    low = lower(count, failure_per_limit)
+    high = upper(count, failure_per_limit)
     slack = assumption.lipschitz * width / 2.0
     density_low = max(low / width - slack, assumption.least_density)
     density_high = min(high / width + slack, assumption.greatest_density)

@@ -99,8 +99,10 @@ class MidpointCounts:
         filled = self._filled()
         if len(filled) < 2:
             return None
-        found = greatest_divergence([self.sides[number] for number in filled], order)
-        return GreatestDivergence(found.value, left=filled[found.left], right=filled[found.right])
+        greatest = greatest_divergence([self.sides[number] for number in filled], order)
+        return GreatestDivergence(
+            greatest.value, left=filled[greatest.left], right=filled[greatest.right]
+        )
 
 
 class PairCounts(NamedTuple):

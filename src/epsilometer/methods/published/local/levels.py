@@ -117,7 +117,7 @@ def level_map(
     first_seed = check_seed(seed)
     levels: list[DatasetLevel] = []
     for number, dataset in enumerate(range_of_datasets):
-        found = data_centric(
+        result = data_centric(
             mechanism,
             dataset,
             list(neighbours(dataset)),
@@ -128,10 +128,10 @@ def level_map(
         levels.append(
             DatasetLevel(
                 dataset=dataset,
-                lower_bound=found.lower_bound,
-                estimate=found.estimate,
-                neighbour=found.pair.right,
-                location=found.location,
+                lower_bound=result.lower_bound,
+                estimate=result.estimate,
+                neighbour=result.pair.right,
+                location=result.location,
             )
         )
     return LevelMap(levels=tuple(levels), confidence=confidence, seed=first_seed)

@@ -264,7 +264,7 @@ class PlaceProposal(LocalProposal):
 
     def _rows_of_shape(self, outputs: Outputs) -> Floats:
         """Returns all outputs of the shape, shape (k, d)."""
-        found = [np.empty((0, len(self.place)))]
+        rows_of_blocks = [np.empty((0, len(self.place)))]
         for block in outputs:
             columns = [
                 np.asarray(column.values, dtype=np.float64)
@@ -272,8 +272,8 @@ class PlaceProposal(LocalProposal):
                 if isinstance(column, Numbers)
             ]
             if block.shape == self.shape and len(columns) == len(self.place):
-                found.append(np.stack(columns, axis=1))
-        return np.concatenate(found)
+                rows_of_blocks.append(np.stack(columns, axis=1))
+        return np.concatenate(rows_of_blocks)
 
     def _count_hits(self, outputs: Outputs) -> int:
         """Counts the outputs in the window, point masses included: those of the event."""
@@ -346,16 +346,16 @@ class LocalMethod(Method):
     def propose(self, left: Outputs, right: Outputs, task: Task) -> OutcomeProposal | PlaceProposal:
         """Returns the place with the greatest loss (or predicted bound) on the training draws."""
         check_claim(task.claim)
-        found = estimate_loss(left, right, self.options)
-        number = found.best(self._penalty(found, task))
-        if isinstance(found, MixedLoss):
-            part, number = found.locate(number)
+        losses = estimate_loss(left, right, self.options)
+        number = losses.best(self._penalty(losses, task))
+        if isinstance(losses, MixedLoss):
+            part, number = losses.locate(number)
         else:
-            part = LossPart(slice=None, loss=found)
+            part = LossPart(slice=None, loss=losses)
         proposal = self._proposal(part, number, task, left)
-        if isinstance(found, MixedLoss):
+        if isinstance(losses, MixedLoss):
             maximum = proposal.maximum
-            details = maximum.details | {"kind": found.kind, "part": _PARTS[part.loss.kind]}
+            details = maximum.details | {"kind": losses.kind, "part": _PARTS[part.loss.kind]}
             return replace(proposal, maximum=replace(maximum, details=details))
         return proposal
 

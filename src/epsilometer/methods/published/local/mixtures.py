@@ -54,8 +54,10 @@ class Slice:
 
     def rows(self, outputs: Outputs) -> Floats:
         """Returns the continuous numbers among outputs of this slice, shape (k, 1)."""
-        found = [self._rows_of_block(block) for block in outputs if block.shape == self.shape]
-        return np.concatenate([np.empty((0, 1)), *found])
+        rows_of_blocks = [
+            self._rows_of_block(block) for block in outputs if block.shape == self.shape
+        ]
+        return np.concatenate([np.empty((0, 1)), *rows_of_blocks])
 
     def _rows_of_block(self, block: Block) -> Floats:
         continuous = block.columns[self.column]
@@ -120,7 +122,7 @@ def find_mixture(left: Outputs, right: Outputs) -> Mixture:
     columns = continuous_columns(left, right)
     outcomes = count_outcomes(left, right)
     is_point_mass = np.ones(len(outcomes), dtype=np.bool_)
-    sized: list[_SizedSlice] = []
+    slices: list[_SizedSlice] = []
     for number, block in enumerate(outcomes.drawn.blocks):
         column = columns.get(block.shape)
         if column is None:
@@ -129,12 +131,12 @@ def find_mixture(left: Outputs, right: Outputs) -> Mixture:
         in_block = outcomes.block_numbers == number
         values = _values(block, column)[outcomes.rows[in_block]]
         is_point_mass[in_block] = ~np.isfinite(values) | np.isin(values, atoms)
-        sized += _slices(block, column, atoms)
-    sized.sort(key=lambda each: -each.size)
+        slices += _slices(block, column, atoms)
+    slices.sort(key=lambda candidate: -candidate.size)
     chosen = np.flatnonzero(is_point_mass)
     return Mixture(
         outcomes=outcomes.only(chosen) if len(chosen) else None,
-        slices=tuple(each.slice for each in sized[:_MOST_SLICES]),
+        slices=tuple(candidate.slice for candidate in slices[:_MOST_SLICES]),
     )
 
 
@@ -148,7 +150,7 @@ def _slices(block: Block, column: int, atoms: Floats) -> list[_SizedSlice]:
     """Returns the slices of a block that have enough continuous draws."""
     values = _values(block, column)
     is_continuous = np.isfinite(values) & ~np.isin(values, atoms)
-    others = tuple(each for number, each in enumerate(block.columns) if number != column)
+    others = tuple(other for number, other in enumerate(block.columns) if number != column)
     coded = code_rows(replace(block, columns=others))
     sizes = np.bincount(coded.codes[is_continuous], minlength=len(coded.example_rows))
     return [
@@ -157,7 +159,9 @@ def _slices(block: Block, column: int, atoms: Floats) -> list[_SizedSlice]:
             slice=Slice(
                 shape=block.shape,
                 column=column,
-                constants=tuple(_value_at(each, int(coded.example_rows[code])) for each in others),
+                constants=tuple(
+                    _value_at(other, int(coded.example_rows[code])) for other in others
+                ),
                 atoms=atoms,
             ),
         )

@@ -68,7 +68,7 @@ def continuous_columns(left: Outputs, right: Outputs) -> dict[str, int]:
         InputError: a shape has several.
     """
     drawn = _inspected(left, right)
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for block, columns in zip(drawn, _varying_columns(left, drawn), strict=True):
         if sum(columns) > 1:
             raise InputError(
@@ -76,8 +76,8 @@ def continuous_columns(left: Outputs, right: Outputs) -> dict[str, int]:
                 f"{MIXED}"
             )
         if any(columns):
-            found[block.shape] = columns.index(True)
-    return found
+            numbers[block.shape] = columns.index(True)
+    return numbers
 
 
 def _inspected(left: Outputs, right: Outputs) -> Outputs:

@@ -63,8 +63,8 @@ class MixedView:
             for event in self.point_masses
         ]
         counts += [part.grid.count(part.where.rows(outputs)) for part in self.slices]
-        found = np.concatenate(counts)
-        return np.append(found, len(outputs) - found.sum())
+        counted = np.concatenate(counts)
+        return np.append(counted, len(outputs) - counted.sum())
 
     def densities(self, left: Floats, right: Floats, smoothing: Smoothing) -> Densities:
         """Returns frequencies and densities; draws in no part count only in the sizes.

@@ -72,7 +72,7 @@ def _has_several_kinds(outputs: object) -> bool:
         return values.ndim > 0
     # NumPy turns numbers beside names into texts.
     is_text = values.dtype.kind in "US" and values.ndim == 2
-    return is_text and not all(isinstance(each, str | bytes) for each in outputs[0])  # type: ignore[index]
+    return is_text and not all(isinstance(value, str | bytes) for value in outputs[0])  # type: ignore[index]
 
 
 def _read_kinds(name: str, outputs: object) -> Outputs:
