@@ -29,6 +29,7 @@ assert_type(em.measure(noisy_count, pair, em.PureDP).verdict, None)
 assert_type(em.AuditResult.from_json("{}").verdict, em.Verdict | None)
 assert_type(em.compare([0.0], [1.0], "eps=1").verdict, em.Verdict)
 assert_type(em.compare([0.0], [1.0], em.RenyiDP, order=2.0).verdict, None)
+em.compare([0.0], [1.0], em.PureDP(1.0), constant="leak")
 assert_type(em.replay(result, noisy_count).verdict, em.Verdict)
 assert_type(result.raise_if_refuted().verdict, em.Verdict)
 result.verdict.nam  # type: ignore[attr-defined]

@@ -50,6 +50,7 @@ class CompareKeywords(TypedDict, total=False):
     method: str | Method
     options: object
     suppress: Collection[str]
+    constant: str
     representation: str
     distance: int
     features: Callable[[Any], Any] | None
