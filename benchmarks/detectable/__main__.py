@@ -4,6 +4,12 @@ For each notion and size, and each kind of planted leak, audits that do not refu
 would have refuted with 90 % power: `result.detectable` of spread leaks, `result.detectable_mass` of
 rare ones. Leaks of exactly that size are then audited, and how many audits refute is counted; once
 more at three quarters of the excess, where fewer than 90 % should.
+
+Audits end where the answer is clear (Wald's test, see `RateTest`), so that a cell takes fewer audits
+than `--audits`. A cell is TOO WEAK if its audits refute a power of 90 %: of cells that have it, at
+most one in a thousand is called so. One whose power is below 80 % is called clear with a
+probability of at most 5 %. It is cautious if 90 % of its audits of three quarters of the excess
+refute.
 """
 
 from __future__ import annotations
@@ -17,16 +23,25 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from scipy.stats import binomtest
+from statistics import mean
 
 import epsilometer as em
 from benchmarks.detectable.leaks import CASES, KINDS, Case, rare, spread
+from epsilometer.testing import RateTest
 
 # What results promise.
 POWER = 0.9
-# A cell counts as refuting less often than that if so few refutations are this unlikely.
-LEAST_P_VALUE = 1e-3
+# Cells that have it and are called too weak, at most.
+FALSE_ALARM = 1e-3
+# A power that must not be called enough, …
+WEAK = 0.8
+# … and the probability with which it is.
+MISS = 0.05
+# Audits of the stated value that every cell has: their refutations are a fair sample of its power,
+# while audits that end where the answer is clear are not.
+FIRST = 40
+# Where power is below 90 %, it is told from this one: at three quarters of the excess.
+LOWER = 0.75
 # Where power must be below 90 %, or the value is far above what is needed.
 FRACTION = 0.75
 # Audits that do not refute, whose values are tried in turn.
@@ -49,7 +64,11 @@ class Cell:
         silent: audits that named none.
         refuted: audits of leaks of that size that refuted.
         audits: of how many.
+        refuted_first: of the first 40 audits of leaks of that size, or of all if there may be fewer.
         refuted_below: the same at three quarters of the excess.
+        audits_below: of how many.
+        is_too_weak: whether fewer than 90 % refute, surely.
+        is_cautious: whether three quarters of the excess would do, too.
     """
 
     case: str
@@ -59,26 +78,39 @@ class Cell:
     silent: int
     refuted: int
     audits: int
+    refuted_first: int
     refuted_below: int
+    audits_below: int
+    is_too_weak: bool
+    is_cautious: bool
     seconds: float
 
+
+@dataclass
+class Refutations:
+    """Audits of one size of a leak.
+
+    Attributes:
+        test: counts them, and those that do not refute.
+        least: audits at least.
+        most: audits at most.
+    """
+
+    test: RateTest
+    least: int
+    most: int
+
     @property
-    def is_too_weak(self) -> bool:
-        """Whether fewer than 90 % refute, surely."""
-        if not self.audits:
+    def refuted(self) -> int:
+        """How many refuted the claim."""
+        return self.test.runs - self.test.events
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether no more audits are needed."""
+        if self.test.runs < min(self.least, self.most):
             return False
-        return is_below(self.refuted, self.audits)
-
-    @property
-    def is_cautious(self) -> bool:
-        """Whether three quarters of the excess would do, too."""
-        return self.audits > 0 and self.refuted_below >= POWER * self.audits
-
-
-def is_below(refuted: int, audits: int) -> bool:
-    """Whether a power of 90 % is refuted by these counts."""
-    test = binomtest(refuted, audits, POWER, alternative="less")
-    return bool(test.pvalue < LEAST_P_VALUE)
+        return self.test.is_broken or self.test.is_clear or self.test.runs >= self.most
 
 
 def measure(case: Case, leak: str, kind: str, audits: int, seed: int) -> Cell:
@@ -100,10 +132,14 @@ def measure(case: Case, leak: str, kind: str, audits: int, seed: int) -> Cell:
         else:
             stated.append(value)
     least = claim.value if leak == "spread" else getattr(claim, "delta", 0.0)
-    refuted = [0, 0]
-    n_audits = audits if stated else 0
-    for place, fraction in enumerate((1.0, FRACTION)):
-        for number in range(n_audits):
+
+    def audited(
+        test: RateTest, fraction: float, n_first: int, first_seed: int
+    ) -> tuple[Refutations, int]:
+        refutations = Refutations(test, least=n_first, most=audits if stated else 0)
+        refuted_first = 0
+        while not refutations.is_decided:
+            number = test.runs
             value = stated[number % len(stated)]
             size = least + fraction * (value - least)
             mechanism = (
@@ -112,22 +148,33 @@ def measure(case: Case, leak: str, kind: str, audits: int, seed: int) -> Cell:
                 else rare(kind, claim, size)
             )
             result = em.audit(
-                mechanism,
-                PAIR,
-                claim,
-                samples=case.samples,
-                seed=seed + 1000 * (place + 1) + number,
+                mechanism, PAIR, claim, samples=case.samples, seed=first_seed + number
             )
-            refuted[place] += result.is_refuted
+            test.add(not result.is_refuted)
+            if test.runs <= n_first:
+                refuted_first = refutations.refuted
+        return refutations, refuted_first
+
+    missed = 1.0 - POWER
+    at_stated, refuted_first = audited(
+        RateTest(missed, 1.0 - WEAK, false_alarm=FALSE_ALARM, miss=MISS), 1.0, FIRST, seed + 1000
+    )
+    below, _ = audited(
+        RateTest(missed, 1.0 - LOWER, false_alarm=MISS, miss=MISS), FRACTION, 0, seed + 2000
+    )
     return Cell(
         case=case.name,
         leak=leak,
         kind=kind,
         stated=tuple(stated),
         silent=silent,
-        refuted=refuted[0],
-        audits=n_audits,
-        refuted_below=refuted[1],
+        refuted=at_stated.refuted,
+        audits=at_stated.test.runs,
+        refuted_first=refuted_first,
+        refuted_below=below.refuted,
+        audits_below=below.test.runs,
+        is_too_weak=at_stated.test.is_broken,
+        is_cautious=bool(stated) and below.refuted >= POWER * below.test.runs,
         seconds=time.process_time() - began,
     )
 
@@ -142,7 +189,7 @@ def line_of(cell: Cell) -> str:
     if cell.silent:
         remarks.append(f"silent {cell.silent} of {cell.silent + len(cell.stated)}")
     values = ", ".join(f"{value:.3g}" for value in sorted(cell.stated))
-    counts = f"{cell.refuted}/{cell.audits} | {cell.refuted_below}/{cell.audits}"
+    counts = f"{cell.refuted}/{cell.audits} | {cell.refuted_below}/{cell.audits_below}"
     return (
         f"| {cell.case} | {cell.leak} | {cell.kind} | {values} | {counts} | {'; '.join(remarks)} |"
     )
@@ -156,6 +203,10 @@ def summary_of(cells: Sequence[Cell]) -> str:
         audits = sum(cell.audits for cell in chosen)
         if not audits:
             continue
+        # Cells weigh the same, however many audits they took.
+        measured = [cell for cell in chosen if cell.audits]
+        power = mean(cell.refuted_first / min(cell.audits, FIRST) for cell in measured)
+        below = mean(cell.refuted_below / cell.audits_below for cell in measured)
         n_stated = sum(len(cell.stated) for cell in chosen)
         n_asked = n_stated + sum(cell.silent for cell in chosen)
         # Rare outputs are judged by the kind that is hardest to see.
@@ -163,8 +214,8 @@ def summary_of(cells: Sequence[Cell]) -> str:
         for cell in chosen:
             by_case[cell.case] |= bool(cell.audits) and not cell.is_cautious
         lines.append(
-            f"{leak}: power {sum(cell.refuted for cell in chosen) / audits:.3f} at the stated "
-            f"value, {sum(cell.refuted_below for cell in chosen) / audits:.3f} at {FRACTION:g} of "
+            f"{leak}: power {power:.3f} at the stated "
+            f"value, {below:.3f} at {FRACTION:g} of "
             f"the excess; stated {n_stated} of {n_asked}; "
             f"{sum(cell.is_too_weak for cell in chosen)} of {len(chosen)} cells too weak, "
             f"{sum(cell.is_cautious for cell in chosen)} cautious; "
@@ -176,7 +227,7 @@ def summary_of(cells: Sequence[Cell]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures all cells, prints them as a table, and returns 1 if one is too weak."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.detectable", description=__doc__)
-    parser.add_argument("--audits", type=int, default=200, help="per cell and size")
+    parser.add_argument("--audits", type=int, default=200, help="per cell and size, at most")
     parser.add_argument("--seed", type=int, default=0, help="of the first audit")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--leak", choices=LEAKS, action="append", help="only these leaks")

@@ -6,7 +6,7 @@ observed outputs into outputs of that kind, where the observed ones allow it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -41,13 +41,14 @@ def plantings(observed: Outputs) -> dict[str, Planting]:
         observed: outputs of both sides.
     """
     main = max(observed.blocks, key=lambda block: block.size)
+    observed_shapes = {block.shape for block in observed.blocks}
     kinds: dict[str, Planting | None] = {
         "new key": _new_key(main),
-        "missing key": _missing_key(main),
+        "missing key": _missing_key(main, observed_shapes),
         "exact value": _exact_value(main),
         "shift": _moved(main, _shifted),
         "scale": _moved(main, _scaled),
-        "length": _longer(main),
+        "length": _longer(main, observed_shapes),
     }
     possible = {name: planting for name, planting in kinds.items() if planting is not None}
     if "new key" not in possible and all(block.shape != "None" for block in observed.blocks):
@@ -91,7 +92,7 @@ def _new_key(main: Block) -> Planting | None:
     return _with_shape(shape, with_flag) if main.columns else None
 
 
-def _missing_key(main: Block) -> Planting | None:
+def _missing_key(main: Block, observed_shapes: Set[str]) -> Planting | None:
     if not _is_record(main):
         return None
     # The last field begins after the last comma that leaves a complete record before it.
@@ -99,7 +100,8 @@ def _missing_key(main: Block) -> Planting | None:
         shape = f"{main.shape[:comma]}}}"
         n_columns = _n_columns(shape)
         is_complete = not (len(leaves_of(shape)) == 1 and leaves_of(shape)[0].kind == shape)
-        if is_complete and 0 < n_columns < len(main.columns):
+        is_new = shape not in observed_shapes
+        if is_complete and is_new and 0 < n_columns < len(main.columns):
             return _with_shape(shape, partial(_first_columns, n_columns))
     return None
 
@@ -108,13 +110,15 @@ def _first_columns(n_columns: int, columns: list[Column]) -> list[Column]:
     return columns[:n_columns]
 
 
-def _longer(main: Block) -> Planting | None:
+def _longer(main: Block, observed_shapes: Set[str]) -> Planting | None:
     match = _SEQUENCE.search(main.shape)
     if match is None:
         return None
     name, length, kind = match.groups()
     longer = f"{name}({int(length) + 1} × {kind})"
     shape = main.shape[: match.start()] + longer + main.shape[match.end() :]
+    if shape in observed_shapes:
+        return None
     old = leaves_of(main.shape)
     new = leaves_of(shape)
     if _n_columns(shape) != len(main.columns) + 1 or len(new) != len(old) + 1:
@@ -154,12 +158,18 @@ def _exact_value(main: Block) -> Planting | None:
         return _new_label(main)
     column = main.columns[place]
     assert isinstance(column, Numbers)
-    ordered = np.sort(np.asarray(column.values, dtype=np.float64))
-    middle = len(ordered) // 2
-    value = 0.5 * (ordered[middle - 1] + ordered[middle])
-    if column.values.dtype.kind != "f":
+    observed = np.asarray(column.values, dtype=np.float64)
+    observed = observed[np.isfinite(observed)]
+    median = float(np.median(observed))
+    ordered = np.unique(observed)
+    if column.values.dtype.kind == "f":
+        # Between two observed numbers, in the middle of all: the median itself may be one that both
+        # inputs give.
+        next_one = int(np.clip(np.searchsorted(ordered, median), 1, len(ordered) - 1))
+        value = 0.5 * (ordered[next_one - 1] + ordered[next_one])
+    else:
         missing = np.setdiff1d(np.arange(ordered[0] - 1, ordered[-1] + 2), ordered)
-        value = missing[np.argmin(np.abs(missing - value))]
+        value = missing[np.argmin(np.abs(missing - median))]
     kind = column.values.dtype
 
     def plant(outputs: Outputs) -> Outputs:

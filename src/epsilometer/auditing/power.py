@@ -9,33 +9,30 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from epsilometer.arrays import Integers
+from epsilometer.arrays import Floats
+from epsilometer.auditing.rehearsals import (
+    STEP,
+    EventProbabilities,
+    Kind,
+    RehearsedAudit,
+    first_looks,
+    size_of_hardest,
+)
 from epsilometer.auditing.synthetic_leaks import (
-    DrawRows,
     EventLeak,
     OutputPool,
     Rng,
     ShiftedNoiseLeak,
     SyntheticLeak,
+    without_repetitions,
 )
-from epsilometer.auditing.thresholds import (
-    FIRST_REHEARSALS,
-    STEP,
-    Thresholds,
-    hardest_to_find,
-)
-from epsilometer.bounds.two_counts import epsilon_test
-from epsilometer.claims import ApproxDP, PureDP
-from epsilometer.engine.streams import Stream
+from epsilometer.claims import Claim
 from epsilometer.errors import InputError
-from epsilometer.inputs import Pair
-from epsilometer.methods import Method, Proposal, Task
-from epsilometer.methods.events import EventProposal
-from epsilometer.outputs import Outputs
+from epsilometer.methods import Method, Task
+from epsilometer.outputs import Event, Outputs
 
 # True values that are tried, by their excess over the claim.
 _RUNGS = 50
@@ -49,27 +46,6 @@ _MOST_VECTORS = 5_000
 _RATE = 0.4
 # The stream of rehearsals must not be one of the audit's own.
 _STREAM = 0x9E4EA25A
-_PAIR = Pair("left", "right")
-
-
-def refutes_claim(proposal: Proposal, left: Any, right: Any, task: Task) -> bool:
-    """Whether the bound from these tallies is above the claim.
-
-    For ε, working out the bound takes ten times as long as deciding whether it is above the claim.
-    """
-    claim = task.claim
-    failure = task.failure_probability
-    if (
-        not isinstance(claim, PureDP | ApproxDP)
-        or claim.parameter != "epsilon"
-        or type(proposal) is not EventProposal
-    ):
-        return proposal.certify(left, right, _PAIR, failure).lower_bound > claim.value
-    above, below = proposal.candidate.oriented(left, right)
-    if above.hits <= above.trials * claim.delta:
-        return False
-    test = epsilon_test(above, below, failure, claim.delta)
-    return test.rejects(claim.epsilon, claim.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +89,7 @@ class Rehearsal:
             inside = self.event(self.rows)
             if 0 < inside.sum() < len(inside):
                 special_leaks.append(EventLeak(inside))
+        special_leaks = without_repetitions([*plain_leaks, *special_leaks])[len(plain_leaks) :]
         if not plain_leaks and not special_leaks:
             return None
         are_vectors = max((len(block.columns) for block in self.rows), default=1) > 1
@@ -121,23 +98,28 @@ class Rehearsal:
         most_draws = _MOST_VECTORS if are_vectors else _MOST_DRAWS
         fraction = min(1.0, most_draws / max(n_left, n_right))
         audit = self.shrunk(fraction) if fraction < 1.0 else self
-        numbered = enumerate([*plain_leaks, *special_leaks])
-        kinds = [LeakLadder(audit, pool, leak, number).thresholds() for number, leak in numbered]
+        rehearsed = RehearsedAudit(audit.task, audit.method, audit.n_train)
+        kinds = [
+            Kind(rehearsed, SpreadLeak(pool, leak, self.task.claim), [self.seed, _STREAM, number])
+            for number, leak in enumerate([*plain_leaks, *special_leaks])
+        ]
         plain = kinds[: len(plain_leaks)]
         # What a smaller audit misses, this one may find.
         out_of_reach = math.inf if fraction == 1.0 else None
-        if any(not kind.sizes or _first_look(kind).is_out_of_reach for kind in plain):
+        if any(not kind.leak.sizes for kind in plain):
             return out_of_reach
+        looks = first_looks([kind for kind in kinds if kind.leak.sizes])
+        if any(look.is_out_of_reach for look in looks[: len(plain)]):
+            return out_of_reach
+        within_reach = [look for look in looks if not look.is_out_of_reach]
         has_numbers = any(isinstance(leak, ShiftedNoiseLeak) for leak in plain_leaks)
-        possible = [kind for kind in kinds[len(plain) :] if kind.sizes]
-        special = [kind for kind in possible if not _first_look(kind).is_out_of_reach]
         # Among numbers, an event may be a slice that chance cut out of a larger one. If it cannot
         # even be found again, it says nothing about leaks.
-        if len(special) < len(possible) and not has_numbers:
+        if len(within_reach) < len(looks) and not has_numbers:
             return None
-        if not plain and not special:
+        if not within_reach:
             return None
-        excess = hardest_to_find([*plain, *special]).nine_in_ten()
+        excess = size_of_hardest(within_reach)
         if math.isinf(excess):
             return out_of_reach
         return self.task.claim.value + excess * float(fraction**_RATE)
@@ -148,58 +130,51 @@ class Rehearsal:
         n_fresh = (int(fraction * self.task.n_fresh[0]), int(fraction * self.task.n_fresh[1]))
         return replace(self, task=replace(self.task, n_fresh=n_fresh), n_train=n_train)
 
-    def refutes(self, pair: DrawRows, draw: Callable[[Integers, Rng], Outputs], rng: Rng) -> bool:
-        """Runs the audit on two distributions of rows, and returns whether it refutes the claim.
 
-        Args:
-            pair: draws rows for either side.
-            draw: draws outputs like those in the given rows.
-            rng: the source of all randomness.
-        """
-        train = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.n_train)]
-        fresh = [draw(pair(side, n, rng), rng) for side, n in enumerate(self.task.n_fresh)]
-        # Every rehearsal is an audit with random numbers of its own.
-        task = replace(self.task, stream=Stream(int(rng.integers(2**63))))
-        proposal = self.method.propose(train[0], train[1], task)
-        left = proposal.tally(fresh[0], 0)
-        right = proposal.tally(fresh[1], 1)
-        return refutes_claim(proposal, left, right, task)
+class SpreadLeak:
+    """One synthetic leak at the true values that are tried.
 
+    Attributes:
+        sizes: the excesses over the claim that it can have; none if it cannot have any.
+    """
 
-def _first_look(kind: Thresholds) -> Thresholds:
-    """The same kind of leak, with a few rehearsals."""
-    kind.rehearse(FIRST_REHEARSALS, start=_RUNGS // 3)
-    return kind
-
-
-class LeakLadder:
-    """One synthetic leak at the true values that are tried."""
-
-    def __init__(
-        self, audit: Rehearsal, pool: OutputPool, leak: SyntheticLeak, number: int
-    ) -> None:
-        self.audit = audit
+    def __init__(self, pool: OutputPool, leak: SyntheticLeak, claim: Claim) -> None:
+        self.pool = pool
         self.leak = leak
-        self.number = number
-        self.draw = pool.output_sampler()
-        self.pairs: dict[int, DrawRows | None] = {}
+        self.claim = claim
+        self.draw_rows = pool.output_sampler()
+        self.known: dict[int, Floats | None] = {}
+        n_possible = bisect_left(
+            range(_RUNGS), True, key=lambda rung: self.row_probabilities(rung) is None
+        )
+        self.sizes = _EXCESSES[:n_possible]
 
-    def thresholds(self) -> Thresholds:
-        """The excesses that this leak can have, to be rehearsed; none if it cannot have any."""
-        n_possible = bisect_left(range(_RUNGS), True, key=lambda rung: self.pair(rung) is None)
-        return Thresholds(self._refutes, _EXCESSES[:n_possible])
-
-    def _refutes(self, number: int, rung: int) -> bool:
-        pair = self.pair(rung)
-        rng = np.random.default_rng([self.audit.seed, _STREAM, self.number, number])
-        return pair is not None and self.audit.refutes(pair, self.draw, rng)
-
-    def pair(self, rung: int) -> DrawRows | None:
-        """The leak at a rung; None where it cannot be as large."""
-        if rung not in self.pairs:
-            claim = self.audit.task.claim
+    def row_probabilities(self, rung: int) -> Floats | None:
+        """Of all stored rows on both sides, shape (2, rows); None where it cannot be as large."""
+        if rung not in self.known:
             try:
-                self.pairs[rung] = self.leak.pair(claim.with_value(claim.value + _EXCESSES[rung]))
+                claim = self.claim.with_value(self.claim.value + _EXCESSES[rung])
+                self.known[rung] = self.leak.row_probabilities(claim)
             except InputError:  # no claim can have so large a value, such as δ ≥ 1
-                self.pairs[rung] = None
-        return self.pairs[rung]
+                self.known[rung] = None
+        return self.known[rung]
+
+    def _possible(self, place: int) -> Floats:
+        probabilities = self.row_probabilities(place)
+        assert probabilities is not None
+        return probabilities
+
+    def draw(self, place: int, side: int, n: int, rng: Rng) -> Outputs:
+        """Draws n outputs of one side."""
+        rows = self.pool.drawn_rows(self._possible(place)[side], n, rng)
+        return self.draw_rows(rows, rng)
+
+    def probabilities_of(self, event: Event, rng: Rng) -> EventProbabilities:
+        """The probabilities of an event on both sides, at every size."""
+        inside = self.pool.membership(event, rng)
+
+        def at(place: int) -> tuple[float, float]:
+            left, right = np.clip(self._possible(place) @ inside, 0.0, 1.0).tolist()
+            return left, right
+
+        return at

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epsilometer.arrays import Integers
+from epsilometer.arrays import Floats
 from epsilometer.auditing.planted_outputs import Planting, plantings
-from epsilometer.auditing.power import refutes_claim
-from epsilometer.auditing.synthetic_leaks import DrawRows, OutputPool, Rng
-from epsilometer.auditing.thresholds import STEP, Thresholds, hardest_to_find
+from epsilometer.auditing.rehearsals import STEP, refutes_claim
+from epsilometer.auditing.synthetic_leaks import OutputPool, Rng
+from epsilometer.auditing.thresholds import Thresholds, hardest_to_find
 from epsilometer.claims import ApproxDP, Claim
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
@@ -77,11 +77,8 @@ class RareOutputs:
         usual = audit.usual_rows(pool)
         probabilities = audit.probabilities()
         kinds = [
-            Thresholds(
-                _Rehearsal(audit, pool, usual, planting, number, probabilities).refutes,
-                probabilities,
-            )
-            for number, planting in enumerate(plantings(self.rows).values())
+            Thresholds(RareLeak(audit, pool, usual, planting, probabilities).refutes, probabilities)
+            for planting in plantings(self.rows).values()
         ]
         if not kinds:
             return None
@@ -99,19 +96,23 @@ class RareOutputs:
         ascending = [delta + least * STEP**step for step in range(n_steps)]
         return [*(value for value in ascending if value < 1.0), 1.0]
 
-    def usual_rows(self, pool: OutputPool) -> DrawRows:
-        """Draws rows of usual outputs, which leak as much as those of the audit seem to."""
+    def usual_rows(self, pool: OutputPool) -> Floats:
+        """Probabilities of the rows of usual outputs, which leak as much as the audit's seem to.
+
+        Shape (2, rows).
+        """
         claim = self.task.claim
         value = min(self.observed_value, claim.value)
         leaks = pool.synthetic_leaks()
-        pair = None
+        probabilities = None
         if leaks and value > 0.0:
             try:
                 # Numbers, if there are any: noise is what most mechanisms spend their claim on.
-                pair = leaks[-1].pair(claim.with_value(value))
+                probabilities = leaks[-1].row_probabilities(claim.with_value(value))
             except InputError:  # no claim of this notion has such a value
-                pair = None
-        return pair or _any_rows(len(pool.outputs))
+                probabilities = None
+        n_rows = len(pool.outputs)
+        return np.full((2, n_rows), 1.0 / n_rows) if probabilities is None else probabilities
 
     def shrunk(self, fraction: float) -> "RareOutputs":
         """An audit with a fraction of the draws, in which as many rare outputs mean the same."""
@@ -131,49 +132,43 @@ def _delta_of(claim: Claim) -> float:
     return claim.delta if isinstance(claim, ApproxDP) else 0.0
 
 
-def _any_rows(n_rows: int) -> DrawRows:
-    def draw(side: int, n: int, rng: Rng) -> Integers:
-        return rng.integers(n_rows, size=n)
+class RareLeak:
+    """One kind of outputs that only one input gives, planted into usual ones.
 
-    return draw
-
-
-@dataclass(frozen=True, slots=True)
-class _Rehearsal:
-    """Runs an audit with one kind of planted outputs.
-
-    Attributes:
-        audit: the audit, or a smaller one.
-        pool: outputs like those of the audit.
-        usual: draws the rows of what is not planted.
-        planting: makes the outputs that only one input gives.
-        kind: the number of the kind.
-        probabilities: of planted outputs.
+    The inputs take turns in giving them.
     """
 
-    audit: RareOutputs
-    pool: OutputPool
-    usual: DrawRows
-    planting: Planting
-    kind: int
-    probabilities: Sequence[float]
+    def __init__(
+        self,
+        audit: RareOutputs,
+        pool: OutputPool,
+        usual: Floats,
+        planting: Planting,
+        probabilities: Sequence[float],
+    ) -> None:
+        self.audit = audit
+        self.pool = pool
+        self.usual = usual
+        self.planting = planting
+        self.probabilities = probabilities
+        self.draw_rows = pool.output_sampler()
+        self.main = max(pool.outputs.blocks, key=lambda block: block.size).places()
 
     def refutes(self, number: int, place: int) -> bool:
         """Whether the rehearsal of a number refutes the claim at one of the probabilities.
 
-        The inputs take turns in giving the planted outputs.
+        Its random numbers are the same for every kind of output.
         """
-        rng = np.random.default_rng([self.audit.seed, _STREAM, self.kind, number])
-        leaking_side = number % 2
+        rng = np.random.default_rng([self.audit.seed, _STREAM, number])
         task = replace(self.audit.task, stream=Stream(int(rng.integers(2**63))))
         probability = self.probabilities[place]
-        sizes = (self.audit.n_train, task.n_fresh)
+        leaking_side = number % 2
         (left, right), (fresh_left, fresh_right) = (
             [
                 self._drawn(side, n, probability if side == leaking_side else 0.0, rng)
-                for side, n in enumerate(side_sizes)
+                for side, n in enumerate(sizes)
             ]
-            for side_sizes in sizes
+            for sizes in (self.audit.n_train, task.n_fresh)
         )
         proposal = self.audit.method.propose(left, right, task)
         return refutes_claim(
@@ -185,14 +180,13 @@ class _Rehearsal:
 
         A larger probability takes the same random numbers, and plants more of the same outputs.
         """
-        draw = self.pool.output_sampler()
-        usual = draw(self.usual(side, n, rng), rng)
+        usual = self.draw_rows(self.pool.drawn_rows(self.usual[side], n, rng), rng)
         is_planted = rng.random(n) < probability
-        main = max(self.pool.outputs.blocks, key=lambda block: block.size).places()
-        rows = main[rng.integers(len(main), size=n)]
+        rows = self.main[rng.integers(len(self.main), size=n)]
+        to_plant = self.draw_rows(rows, rng)
         if not is_planted.any():
             return usual
-        planted = self.planting(draw(rows, rng).take(np.flatnonzero(is_planted)))
+        planted = self.planting(to_plant.take(np.flatnonzero(is_planted)))
         others = usual.take(np.flatnonzero(~is_planted))
         # In the order in which they were drawn.
         places = np.concatenate([np.flatnonzero(is_planted), np.flatnonzero(~is_planted)])

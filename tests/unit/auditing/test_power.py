@@ -11,7 +11,8 @@ from scipy.stats import laplace
 
 import epsilometer as em
 from epsilometer.auditing.judge import subsample_for_rehearsal
-from epsilometer.auditing.power import Rehearsal, refutes_claim
+from epsilometer.auditing.power import Rehearsal
+from epsilometer.auditing.rehearsals import refutes_claim
 from epsilometer.bounds import Counts
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.methods import Task, find_method

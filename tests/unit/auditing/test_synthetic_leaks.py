@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import laplace, norm
 
 import epsilometer as em
 from epsilometer.auditing.judge import subsample_for_rehearsal
@@ -15,6 +15,7 @@ from epsilometer.auditing.synthetic_leaks import (
     _event_probabilities,
     _normal_shift,
     _true_value,
+    looks_like_laplace,
 )
 from epsilometer.claims import ApproxDeltaDP
 from epsilometer.outputs import Numbers, read_outputs
@@ -57,9 +58,11 @@ def test_randomized_response_is_planted_as_it_is():
 
 def test_a_value_that_no_share_reaches_is_not_planted():
     assert _event_probabilities(em.ApproxDP(1.0, 0.3), 0.1) is None
-    assert EventLeak(np.arange(100) < 10).pair(em.ApproxDP(1.0, 0.3)) is None
+    assert EventLeak(np.arange(100) < 10).row_probabilities(em.ApproxDP(1.0, 0.3)) is None
     assert (
-        ShiftedNoiseLeak(np.arange(100), np.arange(0)).pair(em.TradeOffDP(lambda error: 0.0, 0.5))
+        ShiftedNoiseLeak(np.arange(100), np.arange(0), False).row_probabilities(
+            em.TradeOffDP(lambda error: 0.0, 0.5)
+        )
         is None
     )
 
@@ -84,30 +87,67 @@ def test_the_distance_of_normal_distributions_with_a_delta():
     assert delta == pytest.approx(1e-3, rel=0.01)
 
 
-def test_a_line_has_the_value_of_the_claim(rng):
-    draw = ShiftedNoiseLeak(np.arange(1000), np.arange(1000, 1500)).pair(em.PureDP(1.5))
-    sides = [draw(side, 400_000, rng) for side in (0, 1)]
-    lacking = [np.mean(side >= 1000) for side in sides]
-    assert lacking == pytest.approx([1 / 3, 1 / 3], abs=0.005)
+def test_noise_has_the_value_of_the_claim():
+    leak = ShiftedNoiseLeak(np.arange(1000), np.arange(1000, 1500), False)
+    left, right = leak.row_probabilities(em.PureDP(1.5))
+    assert [side[1000:].sum() for side in (left, right)] == pytest.approx([1 / 3, 1 / 3])
+    assert [side.sum() for side in (left, right)] == pytest.approx([1.0, 1.0])
     # Beyond both inputs the ratio is e^ε everywhere; the pooled ranks stay even.
-    tails = [np.mean(side < 100) for side in sides]
-    assert math.log(tails[0] / tails[1]) == pytest.approx(1.5, abs=0.06)
-    assert sum(tails) / 2 == pytest.approx(100 / 1500, abs=0.002)
+    assert np.log(left[:100] / right[:100]) == pytest.approx(1.5, abs=1e-4)
+    assert np.log(right[900:1000] / left[900:1000]) == pytest.approx(1.5, abs=1e-4)
+    assert left + right == pytest.approx(2 / 1500)
+
+
+@pytest.mark.parametrize("is_laplace", [False, True])
+@pytest.mark.parametrize(
+    "claim",
+    [claim for claim in CLAIMS[1:-1] if claim.notion != "zcdp"],
+    ids=lambda claim: claim.notion,
+)
+def test_ranks_of_noise_have_the_value_of_the_claim(claim, is_laplace):
+    """The best events hold the lowest ranks; for divergences, all ranks count."""
+    leak = ShiftedNoiseLeak(np.arange(20_000), np.arange(0), is_laplace)
+    probabilities = leak.row_probabilities(claim)
+    assert _true_value(claim, probabilities) == pytest.approx(claim.value, rel=0.03)
+
+
+@pytest.mark.parametrize("n", [300, 4000])
+def test_noise_is_told_from_its_numbers(n):
+    levels = (np.arange(n) + 0.5) / n
+    assert looks_like_laplace([laplace.ppf(levels), 7.0 + 3.0 * laplace.ppf(levels)])
+    assert not looks_like_laplace([norm.ppf(levels), 7.0 + norm.ppf(levels)])
+    assert not looks_like_laplace([levels, np.full(n, np.nan)])
+
+
+def test_a_number_leaks_in_outputs_of_every_shape():
+    """What is wrong with the noise of a total is so whether or not there is a further key."""
+    values = [{"total": 0.1 * k, "vip": 1} if k % 3 else {"total": 0.1 * k} for k in range(60)]
+    shape, number = pool_of_same(values).synthetic_leaks()
+    assert isinstance(shape, EventLeak)
+    assert (len(number.order), len(number.others)) == (120, 0)
+    # The key whose value is always the same tells no more than that it is there.
+    other_key = [{"sum": 0.1 * k} if k % 3 else {"total": 0.1 * k} for k in range(60)]
+    _, number = pool_of_same(other_key).synthetic_leaks()
+    assert (len(number.order), len(number.others)) == (80, 40)
 
 
 @pytest.mark.parametrize("claim", CLAIMS[:-1], ids=lambda claim: claim.notion)
-def test_tempered_categories_have_just_the_value_of_the_claim(claim, rng):
-    """For every notion: the distribution that is drawn from has the claim's value, and other probabilities than were observed."""
-    left, right = list("a" * 400 + "b" * 350 + "c" * 250), list("a" * 330 + "b" * 330 + "c" * 340)
+def test_tempered_categories_have_just_the_value_of_the_claim(claim):
+    """For every notion, and other probabilities than were observed."""
+    left = list("a" * 400 + "b" * 350 + "c" * 250)
+    right = list("a" * 330 + "b" * 330 + "c" * 340)
     (leak,) = pool_of(read_outputs(left), read_outputs(right)).tempered_leaks()
-    draw = leak.pair(claim.with_value(0.3 * claim.value))
-    shares = [
-        np.bincount(leak.categories[draw(side, 1_000_000, rng)], minlength=3) / 1_000_000
-        for side in (0, 1)
-    ]
-    assert _true_value(claim, np.array(shares)) == pytest.approx(
-        0.3 * claim.value, rel=0.08, abs=2e-3
-    )
+    probabilities = leak.row_probabilities(claim.with_value(0.3 * claim.value))
+    shares = [np.bincount(leak.categories, side, minlength=3) for side in probabilities]
+    assert _true_value(claim, np.array(shares)) == pytest.approx(0.3 * claim.value, rel=1e-6)
+
+
+def test_rows_are_drawn_with_their_probabilities(rng):
+    pool = pool_of_same(["a"] * 3)
+    rows = pool.drawn_rows(np.array([0.0, 0.5, 0.0, 0.125, 0.0, 0.375]), 100_000, rng)
+    counts = np.bincount(rows, minlength=6)
+    assert counts[[0, 2, 4]].tolist() == [0, 0, 0]
+    assert counts[[1, 3, 5]] / 100_000 == pytest.approx([0.5, 0.125, 0.375], abs=0.01)
 
 
 def test_a_randomized_response_is_tempered_into_another():
@@ -120,7 +160,7 @@ def test_a_randomized_response_is_tempered_into_another():
     assert (
         1.9 * math.log(2) < math.log(p[0] / q[0]) < 2 * math.log(2)
     )  # the sides were drawn together a little
-    assert leak.pair(em.PureDP(10.0)) is None
+    assert leak.row_probabilities(em.PureDP(10.0)) is None
 
 
 @pytest.mark.parametrize(

@@ -6,35 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from epsilometer.auditing.rehearsals import STEP
 from epsilometer.auditing.thresholds import (
     FIRST_REHEARSALS,
     REHEARSALS,
-    STEP,
     Thresholds,
-    first_refuted,
     hardest_to_find,
 )
 
 SIZES = [0.01 * STEP**place for place in range(60)]
-
-
-@pytest.mark.parametrize("start", [0, 7, 29, 80])
-@pytest.mark.parametrize("threshold", [0, 1, 6, 7, 8, 28, 29, 30])
-def test_the_first_place_is_found_from_anywhere(start, threshold):
-    asked = []
-
-    def refutes(place):
-        asked.append(place)
-        return place >= threshold
-
-    assert first_refuted(refutes, start, 30) == threshold
-    assert all(0 <= place < 30 for place in asked)
-
-
-def test_a_near_start_takes_few_rehearsals():
-    asked = []
-    first_refuted(lambda place: asked.append(place) or place >= 20, 20, 60)
-    assert asked == [20, 19]
 
 
 def known_thresholds(values):
@@ -74,5 +54,15 @@ def test_one_that_is_never_refuted_makes_it_infinite():
 def test_the_hardest_kind_is_rehearsed_more_often():
     easy = normal_thresholds(0.5, 0.05)
     hard = normal_thresholds(1.0, 0.1)
-    assert hardest_to_find([easy, hard, normal_thresholds(0.7, 0.1)]) is hard
+    easier = normal_thresholds(0.7, 0.1)
+    assert hardest_to_find([easy, hard, easier]) is hard
     assert (len(easy.places), len(hard.places)) == (FIRST_REHEARSALS, REHEARSALS)
+    assert not easier.places  # it is refuted wherever the hardest one is
+
+
+def test_a_kind_that_is_refuted_wherever_another_is_is_no_harder():
+    hard = known_thresholds([1.0, 2.0, 1.5])
+    hard.rehearse(3, start=0)
+    assert known_thresholds([0.9, 1.9, 1.4]).refutes_wherever(hard)
+    assert not known_thresholds([0.5, 2.9, 0.5]).refutes_wherever(hard)
+    assert not known_thresholds([0.5, math.inf, 0.5]).refutes_wherever(hard)
