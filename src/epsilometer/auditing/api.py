@@ -24,15 +24,8 @@ from epsilometer.auditing.config import (
     shows_settings,
 )
 from epsilometer.auditing.constancy import ASK, SideAnswers, examine_constancy
-from epsilometer.auditing.judge import (
-    AnyQuestion,
-    FinishedRun,
-    PairwiseQuestion,
-    Question,
-    certify_with_budget,
-    conclude,
-    examine_draws,
-)
+from epsilometer.auditing.judge import FinishedRun, certify_with_budget, conclude, examine_draws
+from epsilometer.auditing.questions import AnyQuestion, PairwiseQuestion, Question
 from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim

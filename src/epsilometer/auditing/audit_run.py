@@ -16,14 +16,8 @@ import epsilometer.auditing.settings as limits
 from epsilometer.auditing import lost_draws
 from epsilometer.auditing.blindness import Sizes, blind_by_counts
 from epsilometer.auditing.constancy import SideAnswers, examine_constancy
-from epsilometer.auditing.judge import (
-    AnyQuestion,
-    FinishedRun,
-    Question,
-    certify_with_budget,
-    conclude,
-    examine_draws,
-)
+from epsilometer.auditing.judge import FinishedRun, certify_with_budget, conclude, examine_draws
+from epsilometer.auditing.questions import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import ErrorBudget
 from epsilometer.engine import Fingerprints, OutOfTime, Phase, Sampler, health
@@ -43,6 +37,8 @@ from epsilometer.result import AuditResult, HealthReport
 Sides = BothSides[Outputs]
 # Trials that a result keeps; more would make it large, and nobody looks at them.
 _MOST_HISTORY = 2000
+# The fraction of the draws after exploring that certify, for predictions.
+_CERTIFYING_FRACTION = 0.7
 # Chunk numbers between two lots of draws of one phase: far more than either of them has.
 _CHUNKS_APART = 1 << 32
 NO_DRAWS = Sides(Outputs((), 0), Outputs((), 0))
@@ -430,8 +426,7 @@ class AuditRun:
     def _predict(self, number: int, draws: Sides) -> float:
         """The bound to expect of a pair if the rest of the samples were spent on it."""
         remaining = self.settings.samples * (1.0 - limits.EXPLORE_SHARE)
-        # 70 % of them certify.
-        n_fresh = int(remaining * 0.7)
+        n_fresh = int(remaining * _CERTIFYING_FRACTION)
         task = self.task(Phase.EXPLORE, number, n_fresh)
         return self.settings.method.propose(draws.left, draws.right, task).predicted
 

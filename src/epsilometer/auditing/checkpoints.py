@@ -17,7 +17,7 @@ import numpy as np
 
 import epsilometer.storage.journal as storage
 from epsilometer.arrays import Floats
-from epsilometer.auditing.judge import AnyQuestion, Question
+from epsilometer.auditing.questions import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine.fingerprints import Fingerprints

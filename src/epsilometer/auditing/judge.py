@@ -1,4 +1,4 @@
-"""From a proof and the health of its draws to a result."""
+"""From tallies to a result: the certificate, the verdict, and what readers may ask for later."""
 
 import math
 import time
@@ -13,6 +13,7 @@ import numpy as np
 
 from epsilometer.auditing.blindness import blind_by_outputs
 from epsilometer.auditing.plot_summaries import binned_densities, pictured_outputs
+from epsilometer.auditing.questions import Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, GaussianDP
@@ -30,89 +31,18 @@ from epsilometer.outputs.text_reading import TextReading
 from epsilometer.result import AuditResult, Finding, HealthReport, OnRequest, Verdict
 
 GAUSSIAN = "conditional: if the noise is Gaussian"
-
-
-def _implied_along_gaussian_curve(finding: Finding) -> tuple[Finding, ...]:
-    """The ε at the user's δ that follows from a bound on μ; nothing without such a δ.
-
-    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the whole curve
-    is known up to μ.
-    """
-    claim = finding.claim
-    if not isinstance(claim, GaussianDP) or claim.at_delta is None:
-        return ()
-    implied = Finding(
-        method=finding.method,
-        lower_bound=GaussianDP(finding.lower_bound).epsilon(claim.at_delta),
-        guarantee=GAUSSIAN,
-        confidence=finding.confidence,
-        witness=None,
-        claim=ApproxDP(claim.epsilon(claim.at_delta), claim.at_delta),
-    )
-    return (implied,)
-
-
-# Draws that were kept in order are cut into this many pieces to look for drift.
-_PIECES = 8
-
-
-# Added to a claim before a bound is divided by it: a bound of nearly 0 against a claim of 0 shows
-# nothing.
-_LEAST_CLAIM = 0.1
-
-
-def share_of_claim(bound: float, claim: Claim) -> float:
-    """How much a bound says against its claim, to be compared with bounds against other claims."""
-    return bound / (claim.value + _LEAST_CLAIM)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of a mechanism.
-
-    Attributes:
-        claim: the claim; for a measurement the strictest one of its notion.
-        judged: whether a verdict is requested.
-    """
-
-    claim: Claim
-    judged: bool
-
-    def about(self, pair: Pair) -> "Question":
-        """The question about one pair: the same as about any other."""
-        return self
-
-    def score(self, pair: Pair, bound: float) -> float:
-        """How much a bound says against the claim, to be compared among pairs."""
-        return bound
-
-
-@dataclass(frozen=True, slots=True)
-class PairwiseQuestion:
-    """Whether a mechanism keeps its own promise, which is another one for every pair of inputs.
-
-    Attributes:
-        promise: the claim about a pair. Raises an InputError where it is not known.
-        judged: whether a verdict is requested.
-    """
-
-    promise: Callable[[Pair], Claim]
-    judged: bool = True
-
-    def about(self, pair: Pair) -> Question:
-        """The question about one pair, with the claim about it."""
-        return Question(self.promise(pair), self.judged)
-
-    def score(self, pair: Pair, bound: float) -> float:
-        """A bound as a share of what is claimed about its own pair: a larger one may be allowed."""
-        return share_of_claim(bound, self.promise(pair))
-
-
-AnyQuestion = Question | PairwiseQuestion
-
-
 # How far the confidence of a finding may fall short of what was asked for, through rounding.
 _ROUNDING = 1e-9
+# A claim that is not refuted has a p-value above the failure probability, if only by this part of
+# it.
+_JUST_ABOVE = 1e-12
+# Draws that were kept in order are cut into this many pieces to look for drift.
+_PIECES = 8
+# Rows per side that are kept for a rehearsal, at most and at least.
+_MAX_REHEARSAL_ROWS = 4096
+_MIN_REHEARSAL_ROWS = 64
+# Entries of all their columns together, about half a megabyte on both sides.
+_MAX_REHEARSAL_ENTRIES = 32_768
 
 
 def certify_with_budget(
@@ -140,37 +70,6 @@ def certify_with_budget(
                 f"confidence of {1.0 - error_share!r} was asked for; see epsilometer.testing"
             )
     return findings
-
-
-# A claim that is not refuted has a p-value above the failure probability, if only by this part of
-# it.
-_JUST_ABOVE = 1e-12
-
-
-def p_value_of_audit(
-    certificate_p_value: Callable[[], float | None], failure: float, price: float, is_refuted: bool
-) -> float | None:
-    """The p-value of an audit.
-
-    If the claim holds, it is at most t with probability at most t, for every t. A certificate that
-    has a share of the audit's failure probability has p-values that are larger by that share: if
-    the least of several is taken, each divided by its share, that is still a p-value. It is made to
-    agree with the verdict, which may differ from it by the coarseness of the bound: raising a
-    p-value is always sound, and where the claim is refuted, it is refuted by a test that errs with
-    at most `failure`.
-
-    Args:
-        certificate_p_value: that of the deciding certificate, valid at every threshold; may return
-            None.
-        failure: the failure probability of the audit.
-        price: what the certificate was given of it.
-        is_refuted: the verdict.
-    """
-    unscaled = certificate_p_value()
-    if unscaled is None:
-        return None
-    p_value = min(unscaled * failure / price, 1.0)
-    return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +152,35 @@ def conclude(run: FinishedRun) -> AuditResult:
     )
 
 
+def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
+    """Refuted when the bound is above the claim and the draws can be trusted."""
+    # A bound without any guarantee decides nothing.
+    is_proved = parse_guarantee(finding.guarantee).is_proved
+    if not is_proved or any(report.untrusted for report in reports):
+        return Verdict.INCONCLUSIVE
+    return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
+
+
+def _implied_along_gaussian_curve(finding: Finding) -> tuple[Finding, ...]:
+    """The ε at the user's δ that follows from a bound on μ; nothing without such a δ.
+
+    A bound on μ alone says nothing about ε at a small δ. If the noise is Gaussian, the whole curve
+    is known up to μ.
+    """
+    claim = finding.claim
+    if not isinstance(claim, GaussianDP) or claim.at_delta is None:
+        return ()
+    implied = Finding(
+        method=finding.method,
+        lower_bound=GaussianDP(finding.lower_bound).epsilon(claim.at_delta),
+        guarantee=GAUSSIAN,
+        confidence=finding.confidence,
+        witness=None,
+        claim=ApproxDP(claim.epsilon(claim.at_delta), claim.at_delta),
+    )
+    return (implied,)
+
+
 def _blind(run: FinishedRun, verdict: Verdict | None) -> str | None:
     """Why nothing could have been refuted; None if something could, and for other verdicts."""
     if verdict is not Verdict.NOT_REFUTED:
@@ -279,6 +207,9 @@ def _pictures(finding: Finding, training: tuple[Outputs, Outputs] | None) -> dic
     return pictures
 
 
+# --- What is worked out on request ---
+
+
 def _p_value(
     run: FinishedRun, finding: Finding, verdict: Verdict | None
 ) -> Callable[[], float | None] | None:
@@ -294,6 +225,32 @@ def _p_value(
         price=run.certificate_share or failure,
         is_refuted=verdict is Verdict.REFUTED,
     )
+
+
+def p_value_of_audit(
+    certificate_p_value: Callable[[], float | None], failure: float, price: float, is_refuted: bool
+) -> float | None:
+    """The p-value of an audit.
+
+    If the claim holds, it is at most t with probability at most t, for every t. A certificate that
+    has a share of the audit's failure probability has p-values that are larger by that share: if
+    the least of several is taken, each divided by its share, that is still a p-value. It is made to
+    agree with the verdict, which may differ from it by the coarseness of the bound: raising a
+    p-value is always sound, and where the claim is refuted, it is refuted by a test that errs with
+    at most `failure`.
+
+    Args:
+        certificate_p_value: that of the deciding certificate, valid at every threshold; may return
+            None.
+        failure: the failure probability of the audit.
+        price: what the certificate was given of it.
+        is_refuted: the verdict.
+    """
+    unscaled = certificate_p_value()
+    if unscaled is None:
+        return None
+    p_value = min(unscaled * failure / price, 1.0)
+    return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
 def _detectable(
@@ -354,13 +311,6 @@ def _observed_value(claim: Claim, finding: Finding) -> float:
     return max(finding.lower_bound, claim.least_value(above.share, below.share))
 
 
-# Rows per side that are kept for a rehearsal, at most and at least.
-_MAX_REHEARSAL_ROWS = 4096
-_MIN_REHEARSAL_ROWS = 64
-# Entries of all their columns together, about half a megabyte on both sides.
-_MAX_REHEARSAL_ENTRIES = 32_768
-
-
 def subsample_for_rehearsal(left: Outputs, right: Outputs) -> Outputs:
     """A few thousand outputs of both sides, as many of the left as of the right, copied."""
     n_columns = max(
@@ -410,19 +360,7 @@ def _rehearse_rare_outputs(
     return rare.detectable_mass()
 
 
-def judge(claim: Claim, finding: Finding, reports: Sequence[HealthReport]) -> Verdict:
-    """Refuted when the bound is above the claim and the draws can be trusted."""
-    # A bound without any guarantee decides nothing.
-    is_proved = parse_guarantee(finding.guarantee).is_proved
-    if not is_proved or any(report.untrusted for report in reports):
-        return Verdict.INCONCLUSIVE
-    return Verdict.REFUTED if finding.lower_bound > claim.value else Verdict.NOT_REFUTED
-
-
-def _reading_of(proposal: Proposal) -> TextReading | None:
-    """How a proposal reads outputs; None if it takes them as they come, or does not say."""
-    partition = getattr(proposal.event or proposal, "partition", None)
-    return partition.reading if isinstance(partition, Partition) else None
+# --- The health of the draws ---
 
 
 def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[HealthReport]:
@@ -445,3 +383,9 @@ def examine_draws(proposal: Proposal, left: Outputs, right: Outputs) -> list[Hea
         reports += check_correlation(0, hits[:1]) + check_correlation(1, hits[1:])
         reports += health.check_drift(pieces)
     return reports
+
+
+def _reading_of(proposal: Proposal) -> TextReading | None:
+    """How a proposal reads outputs; None if it takes them as they come, or does not say."""
+    partition = getattr(proposal.event or proposal, "partition", None)
+    return partition.reading if isinstance(partition, Partition) else None

@@ -41,7 +41,7 @@ def more_hits(counts: Counts, lost: int) -> Counts:
 def _has_counts(tally: Any) -> bool:
     """Whether a tally counts an event, so that it is known what a lost draw may do to it."""
     if isinstance(tally, TwoTallies):
-        return isinstance(tally.deciding, Counts) and isinstance(tally.beside, Counts)
+        return isinstance(tally.deciding, Counts) and isinstance(tally.secondary, Counts)
     return isinstance(tally, Counts)
 
 
@@ -53,7 +53,7 @@ def _with_lost_draws(tally: Any, lost: int, *, is_likelier: bool) -> Any:
     """
     change = fewer_hits if is_likelier else more_hits
     if isinstance(tally, TwoTallies):
-        return TwoTallies(change(tally.deciding, lost), change(tally.beside, lost))
+        return TwoTallies(change(tally.deciding, lost), change(tally.secondary, lost))
     return change(tally, lost)
 
 

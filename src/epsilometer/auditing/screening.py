@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.auditing.audit_run import AuditRun
-from epsilometer.auditing.judge import PairwiseQuestion
+from epsilometer.auditing.questions import PairwiseQuestion
 from epsilometer.auditing.screening_scores import coupled_score, plain_score
 from epsilometer.claims import ZCDP, Claim, RenyiDP
 from epsilometer.engine import Phase

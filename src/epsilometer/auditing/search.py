@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from scipy.special import ndtr, ndtri
 
 from epsilometer.auditing.audit_run import AuditRun, Sides
-from epsilometer.auditing.judge import AnyQuestion, PairwiseQuestion, Question, share_of_claim
+from epsilometer.auditing.questions import AnyQuestion, PairwiseQuestion, Question, share_of_claim
 from epsilometer.auditing.rounds import ScreenedRounds
 from epsilometer.auditing.screening import (
     PLAIN_DRAWS,

@@ -19,8 +19,9 @@ from epsilometer.auditing.audit_run import AuditRun
 from epsilometer.auditing.blindness import blind_by_bets
 from epsilometer.auditing.checkpoints import State
 from epsilometer.auditing.constancy import SideAnswers, examine_constancy
-from epsilometer.auditing.judge import AnyQuestion, FinishedRun, Question, conclude, examine_draws
+from epsilometer.auditing.judge import FinishedRun, conclude, examine_draws
 from epsilometer.auditing.lost_draws import facts_of, fewer_hits, more_hits, reports_on
+from epsilometer.auditing.questions import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts, ErrorBudget
 from epsilometer.bounds.anytime import anytime_lower, anytime_upper
@@ -382,21 +383,19 @@ class SequentialRun:
 
     def _finding(self, failure: float) -> Finding:
         state = self.state
-        stake = self.state.stakes[0]
+        stake = state.stakes[0]
         above, below = stake.candidate.oriented(stake.left, stake.right)
         # The events of the k-th choice are bounded at 6/(π·k)² of the failure probability, half of
         # it for each of the two bounds: these sum to the failure probability over all choices.
         error_share = failure * 3.0 / (math.pi * state.choices) ** 2
-        p_lower = anytime_lower(above, error_share)
-        q_upper = anytime_upper(below, error_share)
         witness = Witness(
-            self.run.pairs[state.pair],
-            stake.candidate.event,
-            stake.candidate.flipped,
-            stake.left,
-            stake.right,
-            p_lower,
-            q_upper,
+            pair=self.run.pairs[state.pair],
+            event=stake.candidate.event,
+            flipped=stake.candidate.flipped,
+            left_counts=stake.left,
+            right_counts=stake.right,
+            p_lower=anytime_lower(above, error_share),
+            q_upper=anytime_upper(below, error_share),
         )
         curve = _thinned(state.curve)
         details: dict[str, Any] = {
@@ -409,9 +408,14 @@ class SequentialRun:
         }
         if len(state.batches) <= _MOST_BETS:
             details["batches"] = state.batches
-        bound = self.ladder.bound(state.best, failure)
         return Finding(
-            "sequential", bound, "exact", 1.0 - failure, witness, self.question.claim, details
+            method="sequential",
+            lower_bound=self.ladder.bound(state.best, failure),
+            guarantee="exact",
+            confidence=1.0 - failure,
+            witness=witness,
+            claim=self.question.claim,
+            details=details,
         )
 
 

@@ -53,16 +53,16 @@ class TwoTallies:
 
     Attributes:
         deciding: the tally of the finding that decides.
-        beside: the tally of the secondary finding.
+        secondary: the tally of the secondary finding.
     """
 
     deciding: Any
-    beside: Any
+    secondary: Any
 
     def __add__(self, other: "TwoTallies") -> "TwoTallies":
         return TwoTallies(
             deciding=self.deciding + other.deciding,
-            beside=self.beside + other.beside,
+            secondary=self.secondary + other.secondary,
         )
 
 

@@ -130,7 +130,7 @@ class ProposalWithBits(Proposal):
     ) -> tuple[Finding, ...]:
         """Certifies the finding about bits, at its share of the failure probability."""
         error_share = failure_probability * BITS_SHARE
-        return (self.bits.certify(left.beside, right.beside, pair, error_share),)
+        return (self.bits.certify(left.secondary, right.secondary, pair, error_share),)
 
 
 class WithBits(Method):

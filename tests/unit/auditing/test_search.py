@@ -11,7 +11,7 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.audit_run import AuditRun
 from epsilometer.auditing.config import AuditConfig
-from epsilometer.auditing.judge import Question
+from epsilometer.auditing.questions import Question
 from epsilometer.auditing.search import SearchRun
 from epsilometer.auditing.settings import open_settings
 from epsilometer.auditing.trials import Trial, as_score, stored_pair

@@ -12,7 +12,7 @@ import pytest
 import epsilometer as em
 from epsilometer.auditing.checkpoints import audit_key
 from epsilometer.auditing.config import AuditConfig
-from epsilometer.auditing.judge import Question
+from epsilometer.auditing.questions import Question
 from epsilometer.auditing.settings import open_settings
 from epsilometer.cli import main
 from epsilometer.errors import InputError, MechanismError
