@@ -38,8 +38,9 @@ from epsilometer.methods.base import Candidate, CandidateProposal
 from epsilometer.methods.bits import BITS_SHARE, ProposalWithBits
 from epsilometer.methods.events import EventProposal
 from epsilometer.methods.profile import ProfileProposal
-from epsilometer.methods.renyi_bet import BetProposal
-from epsilometer.methods.sequential import Stake, guesses, ladder_of
+from epsilometer.methods.renyi_bet import MOST_STAKE, ZCDP_ORDERS, BetProposal
+from epsilometer.methods.sequential import WEIGHT_OF_TRAINING_DRAW, Stake, guesses, ladder_of
+from epsilometer.methods.sequential import Options as SequentialOptions
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.outputs.columns import Column, Numbers
 from epsilometer.outputs.text_reading import TextReading
@@ -56,15 +57,8 @@ _EVERY = 8
 _CLEARLY = 1.1
 # Claims whose curves are kept: a rehearsal asks again and again.
 _MOST_CURVES = 64
-# Draws per side of the pilot of a sequential audit, and the growth of its batches, see there.
-_PILOT = 40
-_GROWTH = 0.05
-# What the estimates of an event that was chosen on n draws count for, as a fraction of n.
-_WEIGHT_OF_PILOT = 0.5
-# Orders between which zero-concentrated privacy is bet on, see `epsilometer.methods.renyi_bet`.
-_LEAST_ZCDP_ORDER = 1.01
-# The largest stake, as a fraction of the one that could lose everything, see there.
-_MOST_STAKE = 0.95
+# How an audit stops early unless it is told otherwise.
+_SEQUENTIAL = SequentialOptions()
 # e^700 is near the largest float; a larger ε counts as 700.
 _MAX_EXPONENT = 700.0
 _PAIR = Pair("left", "right")
@@ -181,11 +175,11 @@ def perfect_bet_refutes(claim: RenyiDP | ZCDP, n_left: int, n_right: int, failur
         n_right: right draws of it.
         failure: the failure probability that it spends.
     """
-    order = claim.order if isinstance(claim, RenyiDP) else _LEAST_ZCDP_ORDER
+    order = claim.order if isinstance(claim, RenyiDP) else min(ZCDP_ORDERS)
     growth = order / (order - 1.0)
     needed = -math.log(failure)
     stake = n_right / n_left * math.expm1(needed / n_right)
-    most_stake = _MOST_STAKE / growth
+    most_stake = MOST_STAKE / growth
     if stake <= most_stake:
         divergence = math.log1p(n_right / (n_left * stake))
     else:
@@ -202,7 +196,7 @@ def perfect_bets_refute(
     samples: int,
     failure: float,
     pilot: int | None = None,
-    growth: float = _GROWTH,
+    growth: float = _SEQUENTIAL.growth,
 ) -> bool:
     """Whether a sequential audit refutes a claim if its event always tells the inputs apart."""
     needed = _draws_of_perfect_bets(claim, samples, failure, pilot, growth)
@@ -225,7 +219,7 @@ def _draws_of_perfect_bets(
     """
     if likeliest_allowed(claim, samples, samples).log_likelihood > math.log(failure):
         return None
-    spent = pilot or max(5, min(_PILOT, samples // 4))
+    spent = pilot or _SEQUENTIAL.pilot_size(samples)
     lines = ladder_of(claim).claim_lines()
     candidate = Candidate(
         event=None,  # type: ignore[arg-type]  # nothing is drawn, so nothing is looked up in it
@@ -234,7 +228,7 @@ def _draws_of_perfect_bets(
         q=0.5 / (spent + 1.0),
         predicted=0.0,
     )
-    stake = Stake(candidate, weight=_WEIGHT_OF_PILOT * spent)
+    stake = Stake(candidate, weight=WEIGHT_OF_TRAINING_DRAW * spent)
     log_wealth = 0.0
     while spent < samples:
         size = min(max(1, int(growth * spent)), samples - spent)
@@ -501,7 +495,7 @@ def draws_of_perfect_bets(claim: Claim, failure: float) -> int | None:
     # Bets on an event that is known from the start lose at most some factors to a fixed number of
     # draws, so this ends.
     most = max(100, 100 * least)
-    return _draws_of_perfect_bets(claim, most, failure, None, _GROWTH)
+    return _draws_of_perfect_bets(claim, most, failure, None, _SEQUENTIAL.growth)
 
 
 def _too_few(claim: Claim, needed: int | None, samples: int) -> str:

@@ -46,10 +46,6 @@ from epsilometer.methods.sequential import (
 from epsilometer.outputs import Outputs, concatenate
 from epsilometer.result import AuditResult, Finding, HealthReport, Witness
 
-# A pilot of this many draws per side finds an event that is good enough to start with. Half of it
-# would be enough, but batches of single draws would follow, in which a generator with a frozen seed
-# looks like a leak without noise.
-_PILOT = 40
 # The event is chosen again when the draws have grown by this factor since the last choice.
 _CHOOSE_AGAIN = 1.4
 # A new event must promise growth larger by this factor: changing means estimating from scratch.
@@ -124,7 +120,7 @@ class SequentialRun:
         run.sampler.incidents.update(self.state.incidents)
         samples = run.settings.samples
         pairs = len(run.pairs)
-        self.pilot = self._fixed("pilot", self.options.pilot or max(5, min(_PILOT, samples // 4)))
+        self.pilot = self._fixed("pilot", self.options.pilot_size(samples))
         if self.pilot * pairs >= samples:
             why = f"a pilot of {self.pilot} draws for each of {pairs} pairs leaves none to bet on"
             raise InputError(f"samples={samples} is too few: {why}")

@@ -36,7 +36,7 @@ NAME = "renyi-bet"
 _CLIPS = np.linspace(0.08, 1.0, 24)
 # Orders that are tried for zero-concentrated privacy: below 1.01 the cost of the certificate
 # dominates, beyond 64 the tails do.
-_ZCDP_ORDERS = (1.01, 1.03, 1.1, 1.3, 2.0, 3.0, 4.5, 7.0, 11.0, 20.0, 40.0, 64.0)
+ZCDP_ORDERS = (1.01, 1.03, 1.1, 1.3, 2.0, 3.0, 4.5, 7.0, 11.0, 20.0, 40.0, 64.0)
 # Of these, about so many choose the shortlist of scores.
 _N_SHORTLIST_ORDERS = 3
 # Scores on the shortlist, which are tried at all orders.
@@ -44,7 +44,7 @@ _SHORTLIST = 4
 # Stakes that are tried, in units of the one that is best for a normal sum.
 _STAKES = np.array([0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5])
 # Largest stake, as a fraction of the one that could lose everything on a draw from P.
-_MOST_STAKE = 0.95
+MOST_STAKE = 0.95
 # Pseudo-draws from Q with the largest score: without them rare large scores look free (Gaussian,
 # order 5, 1e5 draws: certified 1.75 whether 1, 2 or 4 are added, but predicted 1.91, 1.88, 1.83).
 _PSEUDO_DRAWS = 2.0
@@ -118,7 +118,7 @@ def choose_score(sources: Sequence[LogRatioCandidates], task: Task) -> ChosenSco
         sources: the partitions with their estimators.
         task: what is to be certified.
     """
-    orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else _ZCDP_ORDERS
+    orders = (task.claim.order,) if isinstance(task.claim, RenyiDP) else ZCDP_ORDERS
     # Which score is good depends little on the order: few orders choose the shortlist, all of them
     # choose from it.
     first_orders = orders[:: max(1, len(orders) // _N_SHORTLIST_ORDERS)]
@@ -243,7 +243,7 @@ def predict(
     variance = (gain**2) @ frequency_p + n / m * relative_variance
     needed = -math.log(failure)
     best_for_normal = np.sqrt(2.0 * needed / (n * np.maximum(variance, 1e-12)))
-    stake = np.minimum(best_for_normal[:, None] * stakes, _MOST_STAKE / growth).ravel()
+    stake = np.minimum(best_for_normal[:, None] * stakes, MOST_STAKE / growth).ravel()
     row = np.repeat(np.arange(len(scores)), len(stakes))
     wealth = n * (np.log1p(stake[:, None] * gain[row]) @ frequency_p) - needed
     # For each row, the divergence at which the draws from Q use up the wealth; below 0 if there is

@@ -51,7 +51,7 @@ _MOST_STAKES = 4
 # Events of the same direction differ in size by at least this factor.
 _SIZE_RATIO = 1.6
 # The weight of a draw that chose the event in the estimate of its probabilities.
-_WEIGHT_OF_TRAINING_DRAW = 0.5
+WEIGHT_OF_TRAINING_DRAW = 0.5
 
 _NO_COUNTS = Counts(0, 0)
 
@@ -141,7 +141,7 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
     scores = learn_scores(prepared.left, prepared.right)
     families = nested_events(scores, _MASSES)
     if not families:
-        return [Stake(nothing(), weight=_WEIGHT_OF_TRAINING_DRAW * n_draws)]
+        return [Stake(nothing(), weight=WEIGHT_OF_TRAINING_DRAW * n_draws)]
     # Half a hit and half a miss more: an event that never occurred is rare, not impossible.
     p = (np.concatenate([family.p for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
     q = (np.concatenate([family.q for family in families]) * n_draws + 0.5) / (n_draws + 1.0)
@@ -185,7 +185,7 @@ def choose(left: Outputs, right: Outputs, lines: Lines) -> list[Stake]:
             q=float(q[place]),
             predicted=float(rates[place]),
         )
-        stakes.append(Stake(candidate, weight=_WEIGHT_OF_TRAINING_DRAW * n_draws))
+        stakes.append(Stake(candidate, weight=WEIGHT_OF_TRAINING_DRAW * n_draws))
     return stakes
 
 
@@ -315,6 +315,12 @@ def _grid(claim: Claim) -> Floats:
 
 # Fewest draws per side that can choose the first event.
 _LEAST_PILOT = 5
+# A pilot of this many draws per side finds an event that is good enough to start with. Half of it
+# would be enough, but batches of single draws would follow, in which a generator with a frozen seed
+# looks like a leak without noise.
+_PILOT = 40
+# Of small audits the pilot takes one draw of so many.
+_SAMPLES_PER_PILOT_DRAW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +351,12 @@ class Options:
             raise InputError(
                 f"max_seconds={self.max_seconds!r} must be above 0, or None for no limit"
             )
+
+    def pilot_size(self, samples: int) -> int:
+        """Draws per side that only choose the first event, in an audit of so many."""
+        if self.pilot is not None:
+            return self.pilot
+        return max(_LEAST_PILOT, min(_PILOT, samples // _SAMPLES_PER_PILOT_DRAW))
 
 
 @dataclass(frozen=True, slots=True)
