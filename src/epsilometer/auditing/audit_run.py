@@ -312,7 +312,7 @@ class AuditRun:
         )
         reports += constancy.reports
         reports += check_repeats(self.fingerprints)
-        reports += health.check_drift([side.pieces.counts for side in folded])
+        reports += health.check_drift([side.groups.counts for side in folded])
         reports += lost_draws.reports_on(
             self.sampler, number, redrawn, is_counted=against is not None
         )

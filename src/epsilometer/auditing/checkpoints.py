@@ -21,7 +21,7 @@ from epsilometer.auditing.questions import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine.fingerprints import Fingerprints
-from epsilometer.engine.folding import Folded, Pieces
+from epsilometer.engine.folding import ChunkGroups, Folded
 from epsilometer.engine.journal import Journal
 from epsilometer.errors import InputError
 from epsilometer.inputs.pairs import Finder, Pair
@@ -153,8 +153,8 @@ class FileJournal(Journal):
             hits_and_trials = np.frombuffer(count_bytes, dtype="<i8").reshape(-1, 2).tolist()
             counts = [Counts(hits, trials) for hits, trials in hits_and_trials]
             tally = storage.tally_from_data(json.loads(total), example)
-            pieces = Pieces(counts, int(width), int(filled))
-            return Folded(int(chunks), int(size), tally, pieces, Fingerprints.from_bytes(prints))
+            groups = ChunkGroups(counts, int(width), int(filled))
+            return Folded(int(chunks), int(size), tally, groups, Fingerprints.from_bytes(prints))
 
     def save(self, stream: storage.Stream, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
@@ -218,9 +218,9 @@ class FileJournal(Journal):
         # chunk is drawn again.
         for stream, folded in self._pending.items():
             if folded.is_whole:
-                pieces = folded.pieces
+                groups = folded.groups
                 total = json.dumps(storage.tally_to_data(folded.total))
-                hits_and_trials = [(count.hits, count.trials) for count in pieces.counts]
+                hits_and_trials = [(count.hits, count.trials) for count in groups.counts]
                 self._file.put(
                     "folded",
                     *stream,
@@ -228,8 +228,8 @@ class FileJournal(Journal):
                     folded.size,
                     total,
                     np.array(hits_and_trials, dtype="<i8").tobytes(),
-                    pieces.width,
-                    pieces.filled,
+                    groups.width,
+                    groups.filled,
                     folded.fingerprints.to_bytes(),
                 )
 

@@ -173,7 +173,7 @@ class PairScreener:
                         # The mechanism may draw from the generators of the process.
                         random.seed(place + self.seed)
                         np.random.seed((place + self.seed) % 2**32)  # noqa: NPY002
-                    rng = chunk_rng(self.seed, Phase.LOOK, place, _BOTH_SIDES, 0)
+                    rng = chunk_rng(self.seed, Phase.SCREEN, place, _BOTH_SIDES, 0)
                     drawn.append(self.mechanism.sample(dataset, 1, rng))
         except MechanismError as error:
             pass_on(error)
@@ -186,7 +186,7 @@ class PairScreener:
         for side, side_name in enumerate(("left", "right")):
             dataset = request.pair.side(side)
             try:
-                rng = chunk_rng(self.seed, Phase.LOOK, request.number, side, 1)
+                rng = chunk_rng(self.seed, Phase.SCREEN, request.number, side, 1)
                 name = self.mechanism.name
                 with detect_monkeypatching(name, [dataset]), isolate_process_state(name, dataset):
                     sides.append(self.mechanism.sample(dataset, request.draws, rng))

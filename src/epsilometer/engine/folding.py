@@ -12,11 +12,11 @@ from epsilometer.engine.fingerprints import Fingerprints
 
 # Counts are kept in at most this many groups of neighbouring chunks: enough to see a drift of any
 # shape.
-MOST_PIECES = 1 << 12
+MOST_GROUPS = 1 << 12
 
 
 @dataclass(slots=True)
-class Pieces:
+class ChunkGroups:
     """Counts of groups of neighbouring chunks, in order, for the check for drift.
 
     When there are too many groups, neighbouring ones are merged. Which chunks share a group depends
@@ -40,7 +40,7 @@ class Pieces:
             self.counts.append(counts)
         self.filled = (self.filled + 1) % self.width
         is_complete = self.filled == 0
-        if is_complete and len(self.counts) == MOST_PIECES:
+        if is_complete and len(self.counts) == MOST_GROUPS:
             evens = self.counts[::2]
             odds = self.counts[1::2]
             self.counts = [first + second for first, second in zip(evens, odds, strict=True)]
@@ -74,7 +74,7 @@ class Folded:
         chunks: how many chunks.
         size: how many outputs they hold.
         total: their reduced values, added with +; None before the first.
-        pieces: for reductions to the counts of an event, these in order; empty for others.
+        groups: for reductions to the counts of an event, these in order; empty for others.
         fingerprints: of these chunks, and of earlier draws of the same side.
         is_whole: False while a chunk is being added. A half-added chunk must not be stored.
     """
@@ -82,7 +82,7 @@ class Folded:
     chunks: int = 0
     size: int = 0
     total: Any = None
-    pieces: Pieces = field(default_factory=Pieces)
+    groups: ChunkGroups = field(default_factory=ChunkGroups)
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
     is_whole: bool = True
 
@@ -98,7 +98,7 @@ class Folded:
         self.total = value if self.chunks == 0 else self.total + value
         deciding = value.deciding if isinstance(value, TwoTallies) else value
         if isinstance(deciding, Counts):
-            self.pieces.add(deciding)
+            self.groups.add(deciding)
         self.fingerprints.add(fingerprint)
         self.chunks += 1
         self.size += size

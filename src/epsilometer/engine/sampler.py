@@ -107,7 +107,7 @@ class _ReduceAndKeep:
 _UNREDUCED: Reductions = (Outputs.copied, Outputs.copied)
 
 
-def _pieces_together(size: int, n: int, is_serial: bool) -> int:
+def _chunks_together(size: int, n: int, is_serial: bool) -> int:
     """Returns how many chunks a worker gets at a time; the results do not depend on it.
 
     Both sides of a block go to one worker, so that they are drawn one right after the other.
@@ -200,7 +200,7 @@ class Sampler:
             # As many as all before it.
             size = min(max(size, n_drawn), usual_size)
 
-    def pieces(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
+    def requests(self, phase: Phase, number: int, n: int, skip: int = 0) -> Iterator[ChunkRequest]:
         """Yields the chunks of n outputs of both sides, in the order in which they are to be drawn.
 
         Which side of a block comes first is decided by the toss of a coin: a fixed order could stay
@@ -236,7 +236,7 @@ class Sampler:
         pair: Pair,
         n: int,
         *,
-        pieces: Iterable[ChunkRequest],
+        requests: Iterable[ChunkRequest],
         reductions: Reductions,
         skip: int = 0,
     ) -> Generator[RequestedChunk, None, None]:
@@ -247,7 +247,7 @@ class Sampler:
             number: the pair's number in the audit.
             pair: the two inputs.
             n: roughly how many outputs of each side these are.
-            pieces: the chunks to draw.
+            requests: the chunks to draw.
             reductions: how to reduce the outputs of a left and of a right chunk.
             skip: the number of the first chunk, by which lost draws are distinguished from those of
                 other calls.
@@ -268,8 +268,8 @@ class Sampler:
         draws = Draws(int(phase), number, skip)
         under_way: dict[tuple[int, int], int] = {}
         if self._is_careful:
-            pieces = self._announced(draws, pieces, under_way)
-        sent, awaited = tee(pieces)
+            requests = self._announced(draws, requests, under_way)
+        sent, awaited = tee(requests)
         n_together = self._chunks_per_task(n)
         tasks = iter(lambda: tuple(islice(sent, n_together)), ())
         results = self.runner.map(drawing, tasks)
@@ -301,7 +301,7 @@ class Sampler:
             # Outputs drawn one at a time are spread over the workers as finely as possible.
             return 1
         is_serial = isinstance(self.runner, SerialRunner)
-        return _pieces_together(self.block_size(n), n, is_serial)
+        return _chunks_together(self.block_size(n), n, is_serial)
 
     @property
     def _is_careful(self) -> bool:
@@ -309,7 +309,7 @@ class Sampler:
         return self.journal.is_kept and not self.mechanism.is_seeded
 
     def _announced(
-        self, draws: Draws, pieces: Iterable[ChunkRequest], under_way: dict[tuple[int, int], int]
+        self, draws: Draws, requests: Iterable[ChunkRequest], under_way: dict[tuple[int, int], int]
     ) -> Iterator[ChunkRequest]:
         """Passes chunks on, after the journal says that they may have begun.
 
@@ -318,10 +318,10 @@ class Sampler:
 
         Args:
             draws: of this call.
-            pieces: the chunks to pass on.
+            requests: the chunks to pass on.
             under_way: by side and number: the size of chunks that may have begun; filled here.
         """
-        remaining = iter(pieces)
+        remaining = iter(requests)
         n_ahead = 1
         while True:
             batch = list(islice(remaining, n_ahead))
@@ -426,7 +426,7 @@ class Sampler:
     ) -> Iterator[Chunk[T]]:
         """Draws n outputs of one side alone, for callers that do not compare two sides."""
         size = self.mechanism.chunk_size
-        pieces = (
+        requests = (
             ChunkRequest(side=side, chunk=skip + start // size, n=min(size, n - start))
             for start in range(0, n, size)
         )
@@ -435,7 +435,7 @@ class Sampler:
             number=number,
             pair=pair,
             n=n,
-            pieces=pieces,
+            requests=requests,
             reductions=(reduce, reduce),
         )
         return (chunk for _, chunk in drawn)
@@ -462,12 +462,14 @@ class Sampler:
 
         A chunk that the journal knows is not drawn again.
         """
-        pieces = self.pieces(phase, number, n, skip)
+        requests = self.requests(phase, number, n, skip)
         if self.journal.is_kept:
-            chunks = self._resumed(phase, number, pair, n, pieces=pieces, skip=skip, is_kept=True)
+            chunks = self._resumed(
+                phase, number, pair, n, requests=requests, skip=skip, is_kept=True
+            )
         else:
             chunks = self.draw(
-                phase, number, pair, n, pieces=pieces, reductions=_UNREDUCED, skip=skip
+                phase, number, pair, n, requests=requests, reductions=_UNREDUCED, skip=skip
             )
         with closing(chunks):
             for request, chunk in chunks:
@@ -480,7 +482,7 @@ class Sampler:
         pair: Pair,
         n: int,
         *,
-        pieces: Iterable[ChunkRequest],
+        requests: Iterable[ChunkRequest],
         skip: int,
         is_kept: bool,
     ) -> Generator[RequestedChunk, None, None]:
@@ -492,7 +494,7 @@ class Sampler:
         streams = [StreamKey(int(phase), number, side) for side in (0, 1)]
         known_sizes = [self.journal.sizes(stream) for stream in streams]
         known_incidents = [self.journal.incidents(stream) for stream in streams]
-        requests = list(pieces)
+        requests = list(requests)
         wanted = []
         for request in requests:
             n_known = known_sizes[request.side].get(request.chunk, 0)
@@ -506,7 +508,7 @@ class Sampler:
         if self._is_careful:
             self._count_killed(Draws(int(phase), number, skip), wanted)
         with closing(
-            self.draw(phase, number, pair, n, pieces=wanted, reductions=_UNREDUCED, skip=skip)
+            self.draw(phase, number, pair, n, requests=wanted, reductions=_UNREDUCED, skip=skip)
         ) as drawn:
             for request in requests:
                 stream = streams[request.side]
@@ -626,14 +628,14 @@ class Sampler:
         n_done = (sides[0].chunks, sides[1].chunks)
         missing = (
             request
-            for request in self.pieces(phase, number, n)
+            for request in self.requests(phase, number, n)
             if request.chunk >= n_done[request.side]
         )
         if self._is_careful:
-            resumed = self._resumed(phase, number, pair, n, pieces=missing, skip=0, is_kept=False)
+            resumed = self._resumed(phase, number, pair, n, requests=missing, skip=0, is_kept=False)
             chunks = self._reduced(resumed, reductions)
         else:
-            chunks = self.draw(phase, number, pair, n, pieces=missing, reductions=reductions)
+            chunks = self.draw(phase, number, pair, n, requests=missing, reductions=reductions)
         with closing(chunks):
             for request, chunk in chunks:
                 folded = sides[request.side]

@@ -28,7 +28,7 @@ class Phase(IntEnum):
     TRAIN = 1
     CERTIFY = 2
     REPLAY = 3
-    LOOK = 4
+    SCREEN = 4
 
 
 def fresh_seed() -> int:

@@ -384,7 +384,7 @@ class TestFile:
         journal.save(STREAM, folded)
         journal.close()
         assert (
-            FileJournal(tmp_path / "file", {}).resume(STREAM, Counts(0, 1)).pieces == folded.pieces
+            FileJournal(tmp_path / "file", {}).resume(STREAM, Counts(0, 1)).groups == folded.groups
         )
 
     def test_what_was_added_by_half_is_not_kept(self, tmp_path):

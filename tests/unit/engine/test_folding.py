@@ -26,19 +26,19 @@ def folded(counts):
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 31, 64, 1000])
-def test_pieces_are_sums_of_neighbouring_chunks(n, monkeypatch):
-    monkeypatch.setattr(folding, "MOST_PIECES", 8)
+def test_groups_are_sums_of_neighbouring_chunks(n, monkeypatch):
+    monkeypatch.setattr(folding, "MOST_GROUPS", 8)
     counts = chunk_counts(n, n)
-    pieces = folded(counts).pieces
-    assert len(pieces.counts) <= 8
-    starts = range(0, n, pieces.width)
-    assert pieces.counts == [sum(counts[at : at + pieces.width], Counts(0, 0)) for at in starts]
-    assert pieces.filled == n % pieces.width
+    groups = folded(counts).groups
+    assert len(groups.counts) <= 8
+    starts = range(0, n, groups.width)
+    assert groups.counts == [sum(counts[at : at + groups.width], Counts(0, 0)) for at in starts]
+    assert groups.filled == n % groups.width
 
 
 def test_few_chunks_stay_apart():
-    counts = chunk_counts(folding.MOST_PIECES - 1, 0)
-    assert folded(counts).pieces.counts == counts
+    counts = chunk_counts(folding.MOST_GROUPS - 1, 0)
+    assert folded(counts).groups.counts == counts
 
 
 def test_the_total_and_the_sizes():
@@ -47,20 +47,20 @@ def test_the_total_and_the_sizes():
     assert (result.chunks, result.size, result.total) == (50, 5000, sum(counts, Counts(0, 0)))
 
 
-def test_counts_of_two_events_keep_both_in_the_total_and_the_first_in_the_pieces():
+def test_counts_of_two_events_keep_both_in_the_total_and_the_first_in_the_groups():
     result = Folded()
     for _ in range(3):
         result.add(TwoTallies(Counts(2, 5), Counts(1, 5)), 5, b"")
     assert result.total == TwoTallies(Counts(6, 15), Counts(3, 15))
-    assert result.pieces.counts == [Counts(2, 5)] * 3
+    assert result.groups.counts == [Counts(2, 5)] * 3
 
 
-def test_other_tallies_have_no_pieces():
+def test_other_tallies_have_no_groups():
     result = Folded()
     for number in range(4):
         result.add(np.array([number, 1]), 2, bytes(16))
     assert result.total.tolist() == [6, 4]
-    assert result.pieces.counts == []
+    assert result.groups.counts == []
 
 
 class Unaddable:
@@ -94,7 +94,7 @@ def test_folding_is_adding_up_the_chunks():
             0,
             PAIR,
             n,
-            pieces=sampler.pieces(Phase.CERTIFY, 0, n),
+            requests=sampler.requests(Phase.CERTIFY, 0, n),
             reductions=(count_low, count_low),
         )
     )
@@ -103,36 +103,36 @@ def test_folding_is_adding_up_the_chunks():
     for side, result in enumerate(
         sampler.fold(Phase.CERTIFY, 0, PAIR, n, (count_low, count_low), earlier=earlier)
     ):
-        own = [chunk for piece, chunk in drawn if piece.side == side]
+        own = [chunk for request, chunk in drawn if request.side == side]
         assert result.total == sum((chunk.value for chunk in own), Counts(0, 0))
-        assert result.pieces.counts == [chunk.value for chunk in own]
+        assert result.groups.counts == [chunk.value for chunk in own]
         assert (result.chunks, result.size, sampler.drawn) == (len(own), n, [n, n])
         assert result.fingerprints is earlier[side]
         assert result.fingerprints.chunks == len(own)
 
 
 class TestDriftOfManyChunks:
-    """The check of the order of draws sees pieces of neighbouring chunks when there are many."""
+    """The check of the order of draws sees groups of neighbouring chunks when there are many."""
 
-    def pieces_of(self, shares, rng):
+    def groups_of(self, shares, rng):
         result = Folded()
         for number, hits in enumerate(rng.binomial(100, shares)):
             result.add(Counts(int(hits), 100), 100, number.to_bytes(16))
-        assert result.pieces.width > 1
-        return result.pieces.counts
+        assert result.groups.width > 1
+        return result.groups.counts
 
     @pytest.mark.parametrize("shape", ["slow", "wave"])
     def test_trips(self, rng, shape):
         time = np.linspace(0.0, 1.0, 20_000)
         drift = 0.02 * time if shape == "slow" else 0.05 * np.sin(40.0 * time)
         reports = check_drift(
-            [self.pieces_of(0.3 + drift, rng), self.pieces_of(np.full(20_000, 0.3), rng)]
+            [self.groups_of(0.3 + drift, rng), self.groups_of(np.full(20_000, 0.3), rng)]
         )
         assert [report.name for report in reports] == ["drift"]
         assert "left" in reports[0].message
 
     def test_silent(self, rng):
         assert (
-            check_drift([self.pieces_of(np.full(20_000, share), rng) for share in (0.3, 0.01)])
+            check_drift([self.groups_of(np.full(20_000, share), rng) for share in (0.3, 0.01)])
             == []
         )

@@ -112,8 +112,8 @@ def first_value(outputs):
 )
 def test_how_many_chunks_are_asked_for_together(chunk_size, n, expected, serial):
     size = Sampler(blocks_of(chunk_size), 0).block_size(n)
-    assert sampler._pieces_together(size, n, is_serial=False) == expected
-    assert sampler._pieces_together(size, n, is_serial=True) == serial
+    assert sampler._chunks_together(size, n, is_serial=False) == expected
+    assert sampler._chunks_together(size, n, is_serial=True) == serial
 
 
 @pytest.mark.parametrize(("chunk_size", "expected"), [(256, 1), (4095, 1), (4096, 16)])
@@ -183,21 +183,21 @@ class TestTurns:
     @pytest.mark.parametrize("chunk_size", [1, 16, 256, 65_536])
     def test_blocks_are_small_and_neighbours(self, n, chunk_size):
         n = min(n, 1000 * chunk_size)
-        pieces = list(Sampler(blocks_of(chunk_size), 3).pieces(Phase.TRAIN, 0, n, skip=5))
-        assert max(piece.n for piece in pieces) <= min(chunk_size, max(64, n / 64))
+        requests = list(Sampler(blocks_of(chunk_size), 3).requests(Phase.TRAIN, 0, n, skip=5))
+        assert max(request.n for request in requests) <= min(chunk_size, max(64, n / 64))
         for side in (0, 1):
-            own = [piece for piece in pieces if piece.side == side]
-            assert sum(piece.n for piece in own) == n
-            assert [piece.chunk for piece in own] == list(range(5, 5 + len(own)))
-        for first, second in zip(pieces[::2], pieces[1::2], strict=True):
+            own = [request for request in requests if request.side == side]
+            assert sum(request.n for request in own) == n
+            assert [request.chunk for request in own] == list(range(5, 5 + len(own)))
+        for first, second in zip(requests[::2], requests[1::2], strict=True):
             assert {first.side, second.side} == {0, 1}
             assert (first.chunk, first.n) == (second.chunk, second.n)
 
     def test_the_seed_decides_who_begins_block_by_block(self):
         def first_sides(seed, phase=Phase.TRAIN, number=0, skip=0):
             return [
-                piece.side
-                for piece in Sampler(blocks_of(1), seed).pieces(phase, number, 1000, skip)
+                request.side
+                for request in Sampler(blocks_of(1), seed).requests(phase, number, 1000, skip)
             ][::2]
 
         begins = first_sides(1)
@@ -223,7 +223,7 @@ class TestTurns:
             ]
             left, _ = source.both(Phase.TRAIN, 0, PAIR_OF_COINS, n)
             folded = source.fold(Phase.TRAIN, 0, PAIR_OF_COINS, n, (len, len))
-        assert sides == [piece.side for piece in source.pieces(Phase.TRAIN, 0, n)]
+        assert sides == [request.side for request in source.requests(Phase.TRAIN, 0, n)]
         assert len(left) == n
         assert [side.total for side in folded] == [n, n]
 
