@@ -58,11 +58,14 @@ def _token_pattern(grouped: bool) -> re.Pattern[str]:
     simple_number = rf"(?:(?<!{_ALPHANUMERIC})[+\-−])?+{digits}{_FRACTION}"
     # Letters and digits that change more than once are a code, not a word and a number.
     code = rf"(?:\d++{_LETTER}++\d|{_LETTER}++\d++{_LETTER}){_ALPHANUMERIC}*+"
+    # So are groups of hexadecimal digits with hyphens: an identifier, such as a UUID.
+    identifier = r"[0-9a-fA-F]{4,}+(?:-[0-9a-fA-F]{4,}+){2,}+"
     # Whatever cannot begin a token is skipped at once: a text may hold nothing but commas.
     return re.compile(
         rf"(?=[\w+\-−.])(?:(?P<m>(?<!\d){_MOMENT}(?!{_ALPHANUMERIC}))"
         rf"|(?P<d>(?<!\d){_DATE}(?!{_ALPHANUMERIC}))"
         rf"|(?P<t>(?<![\w:.]){_CLOCK}(?![\w:]))"
+        rf"|(?P<i>(?<!{_ALPHANUMERIC}){identifier}(?!{_ALPHANUMERIC}))"
         rf"|(?P<n>{number}(?!{_ALPHANUMERIC}))"
         rf"|(?P<c>(?<!{_ALPHANUMERIC}){code})"
         rf"|(?P<s>{simple_number})"
@@ -77,6 +80,7 @@ _KIND_OF_GROUP = {
     "t": CLOCK,
     "n": NUMBER,
     "s": NUMBER,
+    "i": WORD,
     "c": WORD,
     "w": WORD,
 }

@@ -1,6 +1,7 @@
 """What is learned from texts of known formats."""
 
 import json
+import uuid
 
 import numpy as np
 import pytest
@@ -84,6 +85,17 @@ class TestFormats:
         (block,) = read(texts)
         assert names(block) == ["the number after `The answer is`", "the text after `for`"]
         assert shape_words(block.shape) == "str like `The answer is # for ….`"
+
+    def test_identifiers_in_sentences_are_one_word(self):
+        # Cut at its letters and digits, every UUID would be a pattern of its own.
+        rng = np.random.default_rng(3)
+        texts = [
+            f"job {uuid.UUID(bytes=rng.bytes(16))} took {SPREAD[turn]} ms of {turn % 9}"
+            for turn in range(2 * N)
+        ]
+        (block,) = read(texts)
+        assert values(block, "the number after `took`") == SPREAD
+        assert values(block, "the number after `ms of`")[:3] == [0, 1, 2]
 
     def test_lines_of_entries(self):
         users = ["al", "bo smith", "x y z"]
