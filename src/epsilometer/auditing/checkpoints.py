@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-import epsilometer.storage.journal as storage
 from epsilometer.arrays import Floats
 from epsilometer.auditing.questions import AnyQuestion, Question
 from epsilometer.auditing.settings import Settings
 from epsilometer.bounds import Counts
 from epsilometer.engine.fingerprints import Fingerprints
 from epsilometer.engine.folding import ChunkGroups, Folded
-from epsilometer.engine.journal import Journal
+from epsilometer.engine.journal import Journal, StreamKey
 from epsilometer.errors import InputError
 from epsilometer.inputs.pairs import Finder, Pair
 from epsilometer.mechanisms import Mechanism
@@ -30,6 +29,13 @@ from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.methods.sequential import SequentialMethod, Stake
 from epsilometer.outputs import Outputs
 from epsilometer.storage import Undigestible, code_digest, input_key
+from epsilometer.storage.journal import JournalFile
+from epsilometer.storage.tallies import (
+    outputs_from_bytes,
+    outputs_to_bytes,
+    tally_from_data,
+    tally_to_data,
+)
 
 Key = dict[str, Any]
 
@@ -88,16 +94,16 @@ class FileJournal(Journal):
     is_kept = True
 
     def __init__(self, path: str | Path, key: Key) -> None:
-        self._file = storage.JournalFile(path, key)
-        self._pending: dict[storage.Stream, Folded] = {}
+        self._file = JournalFile(path, key)
+        self._pending: dict[StreamKey, Folded] = {}
 
-    def recall(self, stream: storage.Stream, chunk: int) -> tuple[Outputs, bytes] | None:
+    def recall(self, stream: StreamKey, chunk: int) -> tuple[Outputs, bytes] | None:
         """The outputs of a chunk and their fingerprint; None if it was not drawn before."""
         with self._file.explained():
             known = self._file.row("outputs", *stream, chunk)
-            return None if known is None else (storage.outputs_from_bytes(known[2]), known[1])
+            return None if known is None else (outputs_from_bytes(known[2]), known[1])
 
-    def sizes(self, stream: storage.Stream) -> dict[int, int]:
+    def sizes(self, stream: StreamKey) -> dict[int, int]:
         """How many outputs of which chunks are remembered."""
         with self._file.explained():
             return {
@@ -105,23 +111,21 @@ class FileJournal(Journal):
                 for chunk, size in self._file.rows("outputs", "chunk, size", stream)
             }
 
-    def keep(
-        self, stream: storage.Stream, chunk: int, outputs: Outputs, fingerprint: bytes
-    ) -> None:
+    def keep(self, stream: StreamKey, chunk: int, outputs: Outputs, fingerprint: bytes) -> None:
         """Remembers a chunk of outputs."""
         with self._file.explained():
-            stored = storage.outputs_to_bytes(outputs)
+            stored = outputs_to_bytes(outputs)
             self._file.put("outputs", *stream, chunk, outputs.size, fingerprint, stored)
             self._write_if_due()
 
-    def note_incidents(self, stream: storage.Stream, chunk: int, incidents: Incidents) -> None:
+    def note_incidents(self, stream: StreamKey, chunk: int, incidents: Incidents) -> None:
         """Remembers what happened while a chunk was drawn."""
         with self._file.explained():
             self._file.put(
                 "incidents", *stream, chunk, incidents.requests, incidents.retried, incidents.failed
             )
 
-    def incidents(self, stream: storage.Stream) -> dict[int, Incidents]:
+    def incidents(self, stream: StreamKey) -> dict[int, Incidents]:
         """What happened while chunks were drawn, by the number of the chunk."""
         with self._file.explained():
             rows = self._file.rows("incidents", "chunk, requests, retried, failed", stream)
@@ -129,7 +133,7 @@ class FileJournal(Journal):
 
     def check_same_proposal(self, number: int, examples: tuple[Any, Any]) -> None:
         """Makes sure that the proposal is the one from before the interruption."""
-        text = json.dumps([storage.tally_to_data(example) for example in examples])
+        text = json.dumps([tally_to_data(example) for example in examples])
         name = f"proposal {number}"
         digest = hashlib.sha256(text.encode()).hexdigest()
         with self._file.explained():
@@ -143,7 +147,7 @@ class FileJournal(Journal):
                     "so its counts are useless; give another file"
                 )
 
-    def resume(self, stream: storage.Stream, example: Any) -> Folded | None:
+    def resume(self, stream: StreamKey, example: Any) -> Folded | None:
         """The total of the first chunks of a stream; None if the stream is unknown."""
         with self._file.explained():
             row = self._file.row("folded", *stream)
@@ -152,11 +156,11 @@ class FileJournal(Journal):
             chunks, size, total, count_bytes, width, filled, prints = row
             hits_and_trials = np.frombuffer(count_bytes, dtype="<i8").reshape(-1, 2).tolist()
             counts = [Counts(hits, trials) for hits, trials in hits_and_trials]
-            tally = storage.tally_from_data(json.loads(total), example)
+            tally = tally_from_data(json.loads(total), example)
             groups = ChunkGroups(counts, int(width), int(filled))
             return Folded(int(chunks), int(size), tally, groups, Fingerprints.from_bytes(prints))
 
-    def save(self, stream: storage.Stream, folded: Folded) -> None:
+    def save(self, stream: StreamKey, folded: Folded) -> None:
         """Remembers the total of a stream's chunks so far, replacing the one before."""
         with self._file.explained():
             if self._pending and next(iter(self._pending))[:2] != stream[:2]:
@@ -219,7 +223,7 @@ class FileJournal(Journal):
         for stream, folded in self._pending.items():
             if folded.is_whole:
                 groups = folded.groups
-                total = json.dumps(storage.tally_to_data(folded.total))
+                total = json.dumps(tally_to_data(folded.total))
                 hits_and_trials = [(count.hits, count.trials) for count in groups.counts]
                 self._file.put(
                     "folded",
@@ -332,7 +336,7 @@ class State:
         plain_fields = (*_INTEGER_FIELDS, "curve", "batches", "stopped")
         state = {name: getattr(self, name) for name in plain_fields}
         for name in _TALLY_FIELDS:
-            state[name] = storage.tally_to_data(getattr(self, name))
+            state[name] = tally_to_data(getattr(self, name))
         state["stakes"] = [stake.to_dict() for stake in self.stakes]
         state["fingerprints"] = [side.to_bytes().hex() for side in self.fingerprints]
         state["incidents"] = [
@@ -348,7 +352,7 @@ class State:
             example = cls.empty(0)
             fields: dict[str, Any] = {name: int(state[name]) for name in _INTEGER_FIELDS}
             for name in _TALLY_FIELDS:
-                fields[name] = storage.tally_from_data(state[name], getattr(example, name))
+                fields[name] = tally_from_data(state[name], getattr(example, name))
             left_prints, right_prints = [bytes.fromhex(text) for text in state["fingerprints"]]
             fields["fingerprints"] = (
                 Fingerprints.from_bytes(left_prints),

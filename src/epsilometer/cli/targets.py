@@ -104,24 +104,14 @@ def open_features(place: str, folders: tuple[Path, ...] = ()) -> "Features":
     """The features that "package.module:function" or "file.py:function" names."""
     from epsilometer.mechanisms.features import Features
 
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise InputError(
-            f"--features {place!r} must be package.module:function or file.py:function"
-        )
-    return Features.of(_import(module, name, folders), place)
+    return Features.of(_import_place(place, "--features", folders), place)
 
 
 def open_accountant(place: str, folders: tuple[Path, ...] = ()) -> "Claim":
     """The claim of the accountant that the function "package.module:function" returns."""
     from epsilometer.claims import TradeOffDP
 
-    module, _, name = place.partition(":")
-    if not module or not name:
-        raise InputError(
-            f"--accountant {place!r} must be package.module:function or file.py:function"
-        )
-    make = _import(module, name, folders)
+    make = _import_place(place, "--accountant", folders)
     expected = "it must be a function without arguments that returns an accountant"
     if not callable(make):
         raise InputError(f"--accountant {place!r} is {short_repr(make)}: {expected}")
@@ -288,6 +278,14 @@ def _open_zoo(text: str) -> Any:
     if len(parameters) < len(given):
         raise InputError(f"zoo:{text} gives a parameter twice")
     return zoo.find(name, **parameters)
+
+
+def _import_place(place: str, option: str, folders: tuple[Path, ...]) -> Any:
+    """What "package.module:function" or "file.py:function" names; the option is for messages."""
+    module, _, name = place.partition(":")
+    if not module or not name:
+        raise InputError(f"{option} {place!r} must be package.module:function or file.py:function")
+    return _import(module, name, folders)
 
 
 def _import(module_name: str, path: str, folders: tuple[Path, ...]) -> Any:

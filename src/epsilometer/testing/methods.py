@@ -17,7 +17,7 @@ from epsilometer.methods import Method, Proposal, Task
 from epsilometer.methods.registry import restore_proposal
 from epsilometer.outputs import Outputs, read_outputs
 from epsilometer.result import Finding
-from epsilometer.storage.journal import tally_from_data, tally_to_data
+from epsilometer.storage.tallies import tally_from_data, tally_to_data
 from epsilometer.testing.fakes import Coin, hostile
 from epsilometer.testing.rarity import assert_rare
 from epsilometer.testing.soundness import (

@@ -18,10 +18,10 @@ from epsilometer.engine.folding import TwoTallies
 from epsilometer.mechanisms.callables import BatchMechanism
 from epsilometer.outputs import read_outputs
 from epsilometer.result import OnRequest
-from epsilometer.storage.journal import (
+from epsilometer.storage.journal import stored_seed
+from epsilometer.storage.tallies import (
     outputs_from_bytes,
     outputs_to_bytes,
-    stored_seed,
     tally_from_data,
     tally_to_data,
 )

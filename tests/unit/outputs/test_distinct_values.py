@@ -20,7 +20,7 @@ from epsilometer.mechanisms.kept_draws import _block_from_dict, _block_to_dict
 from epsilometer.mechanisms.recordings import recorded_outputs
 from epsilometer.outputs import Numbers, Outputs, read_outputs
 from epsilometer.outputs.bits import bits_view
-from epsilometer.storage.journal import outputs_from_bytes, outputs_to_bytes
+from epsilometer.storage.tallies import outputs_from_bytes, outputs_to_bytes
 
 with (
     warnings.catch_warnings()
