@@ -38,26 +38,3 @@ class ClaimCheck:
     def is_refuted(self) -> bool:
         """Whether the claim is refuted."""
         return self.verdict is Verdict.REFUTED
-
-
-def too_few_to_refute(
-    claim: Claim, greatest_bound: float, *, what: str, best_case: str
-) -> str | None:
-    """One sentence, if so few data could not have refuted a claim at all; None if they could.
-
-    Args:
-        claim: the claim.
-        greatest_bound: what the data would show of it in the best case.
-        what: the data, in the plural, e.g. "scores".
-        best_case: the best case, as the sentence goes on after "even", e.g. "perfectly separated
-            ones".
-    """
-    if greatest_bound > claim.value:
-        return None
-    # This import points upwards, and is therefore made late.
-    from epsilometer.report.formatting import figure_down
-
-    return (
-        f"So few {what} could not have refuted it: even {best_case} would show {claim.symbol} ≥ "
-        f"{figure_down(greatest_bound)}, and no more."
-    )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilometer.auditing.canaries import Canaries, read_canaries
-from epsilometer.auditing.claim_check import ClaimCheck, too_few_to_refute
+from epsilometer.auditing.claim_check import ClaimCheck
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.bounds.one_run import (
@@ -282,6 +282,8 @@ class OneRunAudit:
 
     def blind(self, claim: Claim | str) -> str | None:
         """None; or one sentence, if so few canaries could not have refuted the claim at all."""
+        from epsilometer.report.wording import too_few_to_refute
+
         promised = as_claim(claim)
         return too_few_to_refute(
             promised,

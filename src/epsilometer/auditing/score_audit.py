@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.auditing.claim_check import ClaimCheck, too_few_to_refute
+from epsilometer.auditing.claim_check import ClaimCheck
 from epsilometer.auditing.profile import Profile
 from epsilometer.auditing.score_values import read_scores
 from epsilometer.bounds.auroc import auroc_interval, observed_auroc, wrong_way_deviate
@@ -157,6 +157,8 @@ class ScoreAudit:
 
     def blind(self, claim: Claim | str) -> str | None:
         """None; or one sentence, if so few scores could not have refuted the claim at all."""
+        from epsilometer.report.wording import too_few_to_refute
+
         promised = as_claim(claim)
         return too_few_to_refute(
             promised,

@@ -176,6 +176,26 @@ def verdict_sentence(result: AuditResult) -> str:
     return f"{name} loses at least this much: {parameter(result.claim)} is {bound} or more."
 
 
+def too_few_to_refute(
+    claim: Claim, greatest_bound: float, *, what: str, best_case: str
+) -> str | None:
+    """Returns one sentence, if so few data could not have refuted a claim at all; else None.
+
+    Args:
+        claim: the claim.
+        greatest_bound: what the data would show of it in the best case.
+        what: the data, in the plural, e.g. "scores".
+        best_case: the best case, as the sentence goes on after "even", e.g. "perfectly separated
+            ones".
+    """
+    if greatest_bound > claim.value:
+        return None
+    return (
+        f"So few {what} could not have refuted it: even {best_case} would show {claim.symbol} ≥ "
+        f"{figure_down(greatest_bound)}, and no more."
+    )
+
+
 def bound_sentence(result: AuditResult) -> str:
     """Returns the certified bound against the claim."""
     claim = result.claim
