@@ -177,6 +177,19 @@ def day_of(text: str) -> float | None:
         return None
 
 
+_COMPACT_DAY = re.compile(r"\s*(?:19|20)[0-9]{6}\s*")
+
+
+def compact_day_of(text: str) -> float | None:
+    """Returns the ordinal of a date such as `20240229`; None for any other text."""
+    if not _COMPACT_DAY.fullmatch(text):
+        return None
+    try:
+        return float(date.fromisoformat(text.strip()).toordinal())
+    except ValueError:
+        return None
+
+
 def moment_of(text: str) -> float | None:
     """Returns the microseconds since 1970 of a date with a time; None for any other text.
 

@@ -9,7 +9,13 @@ import numpy as np
 
 from epsilometer.outputs.reading_numbers import label_from_data, label_to_data
 from epsilometer.outputs.text_formats import MAX_CHARACTERS, FieldValue
-from epsilometer.outputs.text_values import clock_of, day_of, moment_of, number_of
+from epsilometer.outputs.text_values import (
+    clock_of,
+    compact_day_of,
+    day_of,
+    moment_of,
+    number_of,
+)
 
 # Characters of a code that get columns of their own.
 MAX_WIDTH = 64
@@ -117,6 +123,7 @@ def _last_word(view: TextView, field: str) -> str:
 NUMBER_VIEWS: dict[str, Callable[[TextView, FieldValue], float | None]] = {
     "number": _number,
     "date": lambda view, field: day_of(str(field)),
+    "compact date": lambda view, field: compact_day_of(str(field)),
     "datetime": lambda view, field: moment_of(str(field)),
     "time": lambda view, field: clock_of(str(field)),
     "length": lambda view, field: float(len(str(field))),

@@ -123,6 +123,10 @@ class TestFormats:
         days = [str(np.datetime64("2024-01-01") + turn % 90) for turn in range(2 * N)]
         (block,) = read(days)
         assert kinds(block) == ["date"]
+        (block,) = read([day.replace("-", "") for day in days])
+        assert kinds(block) == ["date"]
+        (block,) = read([f"{20_240_101 + turn}" for turn in range(2 * N)])
+        assert kinds(block) == ["int"]
         moments = [f"{day}T{turn % 24:02d}:00:00Z" for turn, day in enumerate(days)]
         (block,) = read(moments)
         assert kinds(block) == ["datetime"]

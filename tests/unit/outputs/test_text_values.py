@@ -8,6 +8,7 @@ import pytest
 from epsilometer.outputs.text_values import (
     MAX_TOKENS,
     clock_of,
+    compact_day_of,
     day_of,
     is_whole,
     moment_of,
@@ -113,3 +114,17 @@ def test_texts_without_tokens_and_with_too_many():
     assert tokens_of("—\0—", grouped=False) is None
     assert tokens_of("a " * MAX_TOKENS, grouped=False) is not None
     assert tokens_of("a " * (MAX_TOKENS + 1), grouped=False) is None
+
+
+def test_dates_without_hyphens():
+    assert compact_day_of(" 20240229 ") == date(2024, 2, 29).toordinal()
+    for text in (
+        "20230229",
+        "20241301",
+        "18991231",
+        "21000101",
+        "2024022",
+        "202402290",
+        "٢٠٢٤٠٢٢٩",
+    ):
+        assert compact_day_of(text) is None
