@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from itertools import groupby
 
 import numpy as np
 
@@ -12,6 +13,15 @@ _MAX_INTERVALS_IN_WORDS = 6
 # Kinds of leaves whose values are integers, so that the least and the greatest value of an interval
 # can be named.
 _INTEGER_KINDS = frozenset({"int", "bool", "date"})
+# Kinds of leaves whose values are the integers from 0 on, each written like this.
+FEW_VALUES: dict[str, Sequence[str]] = {
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "parity": ("even", "odd"),
+    "hour": [str(hour) for hour in range(24)],
+    **{f"modulo {modulus}": [str(value) for value in range(modulus)] for modulus in range(2, 11)},
+}
+# From so many neighbouring values on, only the first and the last one are named.
+_MANY_NEIGHBOURS = 3
 # Numbers of significant digits that are tried until the two ends of an interval look different.
 _DIGITS_TO_TRY = (4, 6, 9)
 # Digits that distinguish any two doubles.
@@ -32,6 +42,8 @@ def describe_intervals(intervals: Sequence[Interval], name: str, kind: str = "fl
         name: of the number.
         kind: the kind of the leaf, which decides how numbers are written.
     """
+    if kind in FEW_VALUES:
+        return _describe_few_values(intervals, name, FEW_VALUES[kind])
     parts = []
     for low, high in intervals:
         if kind not in _INTEGER_KINDS:
@@ -48,6 +60,33 @@ def describe_intervals(intervals: Sequence[Interval], name: str, kind: str = "fl
         return f"no {name}"
     if "" in parts:
         return f"any {name}"
+    return _joined(parts, name)
+
+
+def _describe_few_values(intervals: Sequence[Interval], name: str, texts: Sequence[str]) -> str:
+    """Describes which of a few values a number takes."""
+    inside = [
+        value for value in range(len(texts)) if any(low <= value < high for low, high in intervals)
+    ]
+    if len(inside) == len(texts):
+        return f"any {name}"
+    if not inside:
+        return f"no {name}"
+    if len(inside) == len(texts) - 1 > 1:
+        (missing,) = set(range(len(texts))).difference(inside)
+        return f"{name} is not {texts[missing]}"
+    parts = []
+    for _, run in groupby(enumerate(inside), key=lambda item: item[1] - item[0]):
+        values = [texts[value] for _, value in run]
+        if len(values) >= _MANY_NEIGHBOURS:
+            parts.append(f"between {values[0]} and {values[-1]}")
+        else:
+            parts += [f"= {value}" for value in values]
+    return _joined(parts, name)
+
+
+def _joined(parts: Sequence[str], name: str) -> str:
+    """Joins descriptions of intervals, such as "= 3" and "≥ 7"."""
     shown = parts[:_MAX_INTERVALS_IN_WORDS]
     are_values = len(parts) > 1 and all(part.startswith("= ") for part in parts)
     if are_values:
@@ -153,6 +192,9 @@ def number_text(value: float, kind: str = "float", digits: int = 4) -> str:
 
 def _text_of_kind(value: float, kind: str) -> str | None:
     """Returns the text of a truth value, a date, a time or a duration; None for other kinds."""
+    if kind in FEW_VALUES:
+        texts = FEW_VALUES[kind]
+        return texts[int(value)] if 0 <= value < len(texts) else None
     if kind == "bool":
         return str(bool(value))
     if kind == "date":

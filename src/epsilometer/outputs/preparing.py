@@ -1,4 +1,7 @@
-"""What learning starts from: training draws with their texts read and identifiers left out."""
+"""What learning starts from: training draws as columns of all that can be read in them.
+
+Texts are taken apart, identifiers left out, and parts of numbers added in which the sides differ.
+"""
 
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -10,6 +13,7 @@ from epsilometer.outputs.identifiers import (
     growing_columns,
     without_identifiers,
 )
+from epsilometer.outputs.part_learning import learn_parts
 from epsilometer.outputs.partition import Partition
 from epsilometer.outputs.text_learning import learn_text_reading
 from epsilometer.outputs.text_reading import TextReading
@@ -43,7 +47,7 @@ class Prepared:
 def prepare(
     left: Outputs, right: Outputs, growing: frozenset[ColumnPlace] | None = None
 ) -> Prepared:
-    """Reads the texts of training draws and leaves out identifiers.
+    """Reads texts and parts of numbers of training draws, and leaves out identifiers.
 
     Args:
         left: training outputs.
@@ -54,6 +58,10 @@ def prepare(
     if growing is None:
         growing = growing_columns(left, right)
     reading = without_identifiers(learn_text_reading(left, right), left, right, growing)
-    if reading is None:
-        return Prepared(left, right, None)
-    return Prepared(reading.read(left), reading.read(right), reading)
+    texts_read = (left, right) if reading is None else (reading.read(left), reading.read(right))
+    parts = learn_parts(*texts_read)
+    if not parts:
+        return Prepared(*texts_read, reading)
+    with_parts = TextReading((), parts=parts)
+    reading = replace(reading or with_parts, parts=parts)
+    return Prepared(with_parts.read(texts_read[0]), with_parts.read(texts_read[1]), reading)

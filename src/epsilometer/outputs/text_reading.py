@@ -20,6 +20,8 @@ import numpy as np
 
 from epsilometer.arrays import Integers
 from epsilometer.outputs.columns import Block, Column, Labels, Numbers, Outputs, first_row
+from epsilometer.outputs.number_parts import ShapeParts, shape_parts_from_dict
+from epsilometer.outputs.number_words import FEW_VALUES
 from epsilometer.outputs.reading_numbers import factorise
 from epsilometer.outputs.shapes import FEATURED, READ, Leaf, leaves_of
 from epsilometer.outputs.text_formats import Fields, Format, ParsedText, format_from_dict
@@ -31,8 +33,8 @@ MAX_VIEWS = 64
 MAX_TEMPLATES = 8
 # Kinds of leaves that are read.
 TEXT_KINDS = ("str", "bytes")
-# Kinds of leaves in a column of numbers that a view makes.
-NUMBER_KINDS = ("int", "float", "bool", "date", "datetime", "time")
+# Kinds of leaves in a column of numbers that a view or a part of a number makes.
+NUMBER_KINDS = ("int", "float", "bool", "date", "datetime", "time", *FEW_VALUES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,10 +334,12 @@ class TextReading:
     Attributes:
         shapes: of the shapes that hold texts, or columns that are left out.
         identifiers: the columns that were noticed while it was learned; not stored.
+        parts: of numbers, in shapes as they are after that.
     """
 
     shapes: tuple[ShapeReading, ...]
     identifiers: tuple[Identifier, ...] = field(default=(), compare=False)
+    parts: tuple[ShapeParts, ...] = ()
 
     def read(self, outputs: Outputs) -> Outputs:
         """Returns the outputs with the columns that their texts become.
@@ -343,13 +347,19 @@ class TextReading:
         Outputs that were read already, and those of unknown shapes, stay as they are.
         """
         reading_of = {reading.shape: reading for reading in self.shapes}
-        if not any(block.shape in reading_of for block in outputs.blocks):
+        parts_of = {parts.shape: parts for parts in self.parts}
+        known = reading_of.keys() | parts_of.keys()
+        if not any(block.shape in known for block in outputs.blocks):
             return outputs
         blocks: list[Block] = []
         for block in outputs.blocks:
             reading = reading_of.get(block.shape)
             blocks += reading.read(block) if reading and block.size else [block]
-        return Outputs(tuple(sorted(blocks, key=first_row)), outputs.size)
+        with_parts = []
+        for block in blocks:
+            parts = parts_of.get(block.shape)
+            with_parts.append(parts.read(block) if parts and block.size else block)
+        return Outputs(tuple(sorted(with_parts, key=first_row)), outputs.size)
 
     def leave_out(self, outputs: Outputs) -> Outputs:
         """Returns the outputs as they come, but without the columns that are left out."""
@@ -362,6 +372,8 @@ class TextReading:
 
     def kinds_of(self, shape: str) -> list[str] | None:
         """Returns the kinds of the columns of a shape that reading makes; None for other shapes."""
+        if any(shape == parts.shape_with_parts for parts in self.parts):
+            return column_kinds(shape)
         for reading in self.shapes:
             if shape in reading.shapes():
                 return column_kinds(shape)
@@ -369,7 +381,10 @@ class TextReading:
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Returns plain data; `reading_from_dict` is the inverse."""
-        return [reading.to_dict() for reading in self.shapes]
+        return [
+            *(reading.to_dict() for reading in self.shapes),
+            *(parts.to_dict() for parts in self.parts),
+        ]
 
 
 # --- plain data
@@ -382,10 +397,16 @@ def reading_from_dict(data: Sequence[dict[str, Any]]) -> TextReading:
     """
     if not isinstance(data, list) or not data:
         raise ValueError("a reading of texts must list the shapes that it reads")
-    shapes = tuple(_shape_from_dict(stored) for stored in data)
-    if len({reading.shape for reading in shapes}) < len(shapes):
-        raise ValueError("a reading of texts has two readings of one shape")
-    return TextReading(shapes)
+    shapes = tuple(_shape_from_dict(stored) for stored in data if "parts" not in stored)
+    parts = tuple(shape_parts_from_dict(stored) for stored in data if "parts" in stored)
+    for readings in (shapes, parts):
+        if len({reading.shape for reading in readings}) < len(readings):
+            raise ValueError("a reading of texts has two readings of one shape")
+    reading = TextReading(shapes, parts=parts)
+    for one in parts:
+        if one.shape.startswith(READ) and TextReading(shapes).kinds_of(one.shape) is None:
+            raise ValueError("parts of numbers in texts that the reading does not know")
+    return reading
 
 
 def _shape_from_dict(data: dict[str, Any]) -> ShapeReading:
