@@ -632,6 +632,7 @@ _OWN_KEYS = {
 }
 _KINDS = {
     "samples": 'number, or text like `"100k"`',
+    "trial_samples": 'number, or text like `"100k"`',
     "suppress": "list of texts",
     "left": "any",
     "right": "any",
@@ -647,7 +648,13 @@ def _toml(_: dict[str, Any]) -> str:
     helps = {each.name: each.help for each in audit.params if getattr(each, "help", None)}
     rows = []
     for key in KEYS:
-        types = {str: "text", bool: "true or false", dict: "table", list: "list"}
+        types = {
+            str: "text",
+            bool: "true or false",
+            int: "whole number",
+            dict: "table",
+            list: "list",
+        }
         kind = _KINDS.get(key) or types.get(_TYPES.get(key), "number")  # type: ignore[arg-type]
         rows.append(
             f"| `{key}` | {kind} | {_OWN_KEYS.get(key) or helps[key].replace('|', chr(92) + '|')} |"

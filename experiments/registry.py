@@ -56,7 +56,9 @@ def find(name: str) -> Experiment:
     if name not in known:
         close = difflib.get_close_matches(str(name), known, n=3)
         hint = f"did you mean {' or '.join(close)}? " if close else ""
-        raise InputError(f"experiment {name!r} is unknown; {hint}known are: {', '.join(known)}")
+        raise InputError(
+            f"experiment {name!r} is unknown; {hint}all of them: epsilometer reproduce --list"
+        )
     return known[name]
 
 

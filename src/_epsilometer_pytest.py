@@ -597,6 +597,7 @@ class Auditor:
         """
         __tracebackhide__ = True
         from epsilometer import audit
+        from epsilometer.claims.base import check_flag
 
         audit_settings = self._settings(samples, confidence, settings)
         marked_fail_blind = audit_settings.pop("fail_blind", None)
@@ -604,9 +605,11 @@ class Auditor:
             fail_blind = marked_fail_blind
         if fail_blind is None:
             fail_blind = bool(self.config.getini("epsilometer_fail_blind"))
+        check_flag("fail_blind", fail_blind)
         marked_allowance = audit_settings.pop("allow_inconclusive", False)
         if allow_inconclusive is None:
-            allow_inconclusive = bool(marked_allowance)
+            allow_inconclusive = marked_allowance
+        check_flag("allow_inconclusive", allow_inconclusive)
         search_settings = {
             name: audit_settings.pop(name) for name in _SEARCH_SETTINGS if name in audit_settings
         }

@@ -236,8 +236,14 @@ def discreet(secrets: Iterable[str]) -> Iterator[None]:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Returns the end of a message about an unknown name: a similar known one, or nothing."""
-    close = get_close_matches(str(name), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    spellings = {_spelling(each): each for each in known}
+    close = get_close_matches(_spelling(name), list(spellings), n=1)
+    return f"; did you mean {spellings[close[0]]!r}?" if close else ""
+
+
+def _spelling(name: object) -> str:
+    """A name without what people mix up: capitals, and which character joins words."""
+    return str(name).lower().replace("_", "-").replace(" ", "-")
 
 
 def meant_or_known(name: object, known: Collection[str]) -> str:

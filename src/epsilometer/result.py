@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from epsilometer.bounds import Counts, lower, upper
 from epsilometer.claims import Claim
 from epsilometer.claims import from_dict as claim_from_dict
+from epsilometer.claims.base import check_flag
 from epsilometer.errors import BlindAudit, InputError, PrivacyViolation
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import pair_from_dict, pair_to_dict
@@ -419,8 +420,7 @@ class AuditResult(Generic[VerdictT]):
         Returns:
             Itself otherwise.
         """
-        if not isinstance(fail_blind, bool):
-            raise InputError(f"fail_blind={fail_blind!r} must be True or False")
+        check_flag("fail_blind", fail_blind)
         if self.is_refuted:
             raise PrivacyViolation(str(self), self)
         if fail_blind and self.blind is not None:

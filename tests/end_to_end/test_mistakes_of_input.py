@@ -1,5 +1,6 @@
 """Mistakes of input that people make: none is taken for something else, each is answered in one line with a remedy."""
 
+import functools
 import html
 import json
 import re
@@ -231,6 +232,62 @@ BY_API = {
 }
 
 
+# Words for a flag: "no" is true to Python.
+for _name, _call in {
+    "stop_early": lambda word: em.audit(noisy, (0, 1), "eps=1", stop_early=word, **FEW),
+    "beyond": lambda word: em.finders.Search(em.domains.Number(0, 1), beyond=word),
+    "uniform": lambda word: em.finders.Random(em.domains.Number(0, 1), uniform=word),
+    "shuffled": lambda word: em.finders.Grid(em.domains.Number(0, 1), shuffled=word),
+    "stop_at_refutation": lambda word: em.finders.Search(
+        em.domains.Number(0, 1), stop_at_refutation=word
+    ),
+    "whole": lambda word: em.domains.Vector(4, 0, 1, whole=word),
+    "equal": lambda word: em.Pair(0, 1, equal=word),
+    "batch": lambda word: em.from_http("http://localhost:1/", batch=word),
+    "stdin": lambda word: em.from_command(["prog", "{dataset}"], stdin=word),
+}.items():
+    for _word in ("no", 0):
+        BY_API[f"{_word!r} for {_name}"] = (
+            functools.partial(_call, _word),
+            f"{_name}={_word!r} must be True or False",
+        )
+BY_API |= {
+    "True for a number of steps": (audit((0, 1), distance=True), "distance=True must be a whole"),
+    "a flag for checks": (audit((0, 1), suppress=True), "such as ['drift']"),
+    "a misspelt check": (audit((0, 1), suppress=["drfit"]), "did you mean 'drift'"),
+    "a flag for a file": (audit((0, 1), checkpoint=True), "checkpoint=True must be the path"),
+    "a flag for the file of a record": (audit((0, 1), record=True), "record=True must be the path"),
+    "the number of a claim beside the inputs": (
+        lambda: em.audit(noisy, (0, 1), epsilon=1.0),
+        "em.PureDP(1.0)",
+    ),
+    "a relation of a pair": (audit((0, 1), relation="replace"), "em.finders.Search(domain"),
+    "a user of a pair": (audit((0, 1), user="u"), "em.around(data"),
+    "whether a blind audit fails": (
+        audit((0, 1), fail_blind=True),
+        "result.raise_if_refuted(fail_blind=True)",
+    ),
+    "the number that is measured": (
+        lambda: em.measure(noisy, (0, 1), em.PureDP, epsilon=1.0, **FEW),
+        "leave epsilon=1.0 out",
+    ),
+    "a delta of another notion": (
+        lambda: em.measure(noisy, (0, 1), em.GaussianDP, delta=1e-5, **FEW),
+        "takes no 'delta'; it belongs to ApproxDP",
+    ),
+    "a notion without its order": (
+        lambda: em.measure(noisy, (0, 1), em.RenyiDP, **FEW),
+        "needs order",
+    ),
+    "a misspelt setting of measure": (
+        lambda: em.measure(noisy, (0, 1), em.PureDP, sample=50),
+        "did you mean 'samples'",
+    ),
+    "an engine without an address": (audit((0, 1), engine="dask"), "dask://host:8786"),
+    "an engine in capitals": (audit((0, 1), engine="LOCAL"), "known are local"),
+}
+
+
 def check_message(text, remedy):
     assert remedy in text
     assert "\n" not in text.strip()
@@ -346,6 +403,27 @@ BY_COMMAND_LINE = {
         ["functions:count", "--around", "u.csv", "--left", "0", *CLAIM],
         "leave out one of the two",
     ),
+    "a page to standard output": (["functions:noisy", *TWO, "--html", "-"], "name a file"),
+    "an input twice": (["functions:noisy", *TWO, "--left", "5"], "--left is given twice"),
+    "a claim twice": (["functions:noisy", *TWO, "--epsilon", "2"], "--epsilon is given twice"),
+    "a list of Python": (
+        ["functions:noisy", "--left", "['a', None]", "--right", "[]", *CLAIM],
+        "write '[\"a\", null]'",
+    ),
+    "a truth of Python": (
+        ["functions:noisy", "--left", "True", "--right", "false", *CLAIM],
+        "write true",
+    ),
+    "a list without its end": (
+        ["functions:noisy", "--left", "[1, 2", "--right", "[1, 3]", *CLAIM],
+        "Expecting ',' delimiter",
+    ),
+    "a domain without its end": (
+        ["functions:noisy", "--domain", "number:0", *CLAIM],
+        "write number:LOW:HIGH",
+    ),
+    "a recording of one side": (["recording:u.csv", *TWO], "recording:LEFT,RIGHT"),
+    "a misspelt check": (["functions:noisy", *TWO, "--suppress", "drfit"], "did you mean 'drift'"),
     "a time limit of nothing": (
         ["http://localhost:1/", *TWO, "--http-timeout", "0"],
         "timeout=0.0 must be",
@@ -398,7 +476,7 @@ BY_FILE = {
     ),
     "parameters that are no table": (
         'mechanism = "functions:scaled"\nleft = 0\nright = 1\nparams = 1',
-        "params = 1 must be a table",
+        "must be a table: [params], then NAME = VALUE",
     ),
     "a misspelt format": (
         'mechanism = "command:prog {file}"\ndataset_format = "npz"\nleft = 0\nright = 1',
@@ -416,6 +494,48 @@ BY_FILE = {
         'mechanism = "http://localhost:1/"\nleft = 0\nright = 1\n'
         '[http.headers]\nX = "env:NO_SUCH_VARIABLE"',
         "'NO_SUCH_VARIABLE' is not set",
+    ),
+    "a number in quotes": (
+        'mechanism = "zoo:laplace"\nseed = "0"',
+        "seed = '0' must be a whole number, without quotes",
+    ),
+    "true for a number of steps": (
+        'mechanism = "zoo:laplace"\ndistance = true',
+        "distance = true must be a whole number",
+    ),
+    "true for a number of seconds": (
+        'mechanism = "zoo:laplace"\nmax_seconds = true',
+        "max_seconds = true must be a number",
+    ),
+    "a text for checks": (
+        'mechanism = "zoo:laplace"\nsuppress = "drift"',
+        'suppress = ["drift"]',
+    ),
+    "a truth in quotes": (
+        'mechanism = "zoo:laplace"\nstop_early = "false"',
+        "must be true or false, without quotes",
+    ),
+    "a pair as a table": (
+        'mechanism = "functions:noisy"\npairs = {left = 0, right = 1}',
+        "pairs = [[left, right]]",
+    ),
+    "a header outside of its table": (
+        'mechanism = "http://localhost:1/"\nleft = 0\nright = 1\nhttp_header = "A=b"',
+        'headers = {NAME = "VALUE"} in the table [http]',
+    ),
+    "a timeout outside of its table": (
+        'mechanism = "http://localhost:1/"\nleft = 0\nright = 1\ntimeout = 5',
+        "timeout = … in the table [http]",
+    ),
+    "a claim as a text": ('mechanism = "zoo:laplace"\nclaim = "eps=1"', "a claim is epsilon"),
+    "a misspelt domain of a finder": (
+        'mechanism = "functions:noisy"\n[finder]\nname = "random"\ndomian = "number:0:1"',
+        "is 'domian' the domain?",
+    ),
+    "a misspelt key of a finder": (
+        'mechanism = "functions:noisy"\n[finder]\nname = "random"\ndomain = "number:0:1"\n'
+        "trails = 5",
+        "did you mean 'trials'",
     ),
     "http of a function": (
         'mechanism = "functions:noisy"\nleft = 0\nright = 1\n[http]\nmethod = "GET"',
@@ -437,6 +557,71 @@ def test_by_file(mistake, command, folder, capsys):
         assert remedy in html.unescape(index.read_text())
     else:
         check_message(answer.err, remedy)
+
+
+AUDIT = '[[audit]]\nmechanism = "zoo:laplace"\n'
+# The lines of a suite, and the remedy.
+BY_SUITE = {
+    "an expectation of what is measured": (
+        f'{AUDIT}notion = "pure"\nexpect = "refuted"\n',
+        "leave out one of the two",
+    ),
+    "a misspelt notion": (f'{AUDIT}notion = "purr"\n', "did you mean 'pure'"),
+    "a list of notions": (f'{AUDIT}notion = ["pure"]\n', "must be one of 'pure'"),
+    "an expectation in capitals": (f'{AUDIT}expect = "REFUTED"\n', "did you mean 'refuted'"),
+    "a title of an audit": (f'title = "t"\n{AUDIT}title = "a"\n', "above the first [[audit]]"),
+    "a night": (f"night = 3\n{AUDIT}", "epsilometer run --night K"),
+    "audits in capitals": ('[[Audit]]\nmechanism = "zoo:laplace"\n', "under a line [[audit]]"),
+    "audits in the plural": ('[[audits]]\nmechanism = "zoo:laplace"\n', "under a line [[audit]]"),
+    "a default that nobody uses": (f"{AUDIT}[http]\nmetod = 3\n", "did you mean 'method'"),
+    "a list of defaults": (f"{AUDIT}[[http]]\nmethod = 3\n", "must be a table: [http]"),
+    "a word for a default": (f'fail_blind = "no"\n{AUDIT}', "must be true or false"),
+}
+
+
+@pytest.mark.parametrize("mistake", BY_SUITE)
+def test_by_suite(mistake, folder, capsys):
+    text, remedy = BY_SUITE[mistake]
+    (folder / "suite.toml").write_text(text)
+    assert main(["run", "suite.toml"]) == 2
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    check_message(answer.err, remedy)
+
+
+def test_a_message_about_headers_or_parameters_has_no_values(folder, capsys):
+    for text in (
+        '[[http]]\nheaders = {A = "TOPSECRET"}',
+        'http = "A=TOPSECRET"',
+        'params = ["api_key=TOPSECRET"]',
+    ):
+        (folder / "audit.toml").write_text(f'mechanism = "http://localhost:1/"\n{text}\n')
+        assert main(["audit", "audit.toml"]) == 2
+        assert "TOPSECRET" not in capsys.readouterr().err
+
+
+def test_a_claim_of_all_is_none_of_what_is_measured(folder, capsys):
+    (folder / "suite.toml").write_text(f'epsilon = 1.0\nsamples = 50\n{AUDIT}notion = "pure"\n')
+    assert main(["run", "suite.toml"]) == 0
+    assert "measured" in capsys.readouterr().out
+
+
+def test_counts_in_files_are_written_as_on_the_command_line(folder, capsys):
+    (folder / "audit.toml").write_text(
+        'mechanism = "functions:noisy"\ndomain = "number:0:1"\nepsilon = 1.0\nsamples = "1k"\n'
+        'trial_samples = "1k"\ntrials = 2\njson = "r.json"\n'
+    )
+    assert main(["audit", "audit.toml"]) == 0
+    capsys.readouterr()
+    result = em.AuditResult.from_json((folder / "r.json").read_text())
+    assert result.settings["finder"]["samples"] == 1000
+
+
+def test_a_replay_needs_the_mechanism_itself(folder, capsys):
+    main(["audit", "zoo:svt5", "--samples", "2000", "--json", "r.json"])
+    capsys.readouterr()
+    assert main(["replay", "r.json", "audit.toml"]) == 2
+    check_message(capsys.readouterr().err, "name the mechanism itself")
 
 
 def test_there_are_more_than_forty():

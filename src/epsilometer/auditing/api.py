@@ -3,7 +3,7 @@
 The loops behind them are in `epsilometer.auditing.audit_run`, `sequential` and `search`.
 """
 
-import os
+import inspect
 import time
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
@@ -26,14 +26,20 @@ from epsilometer.auditing.config import (
 from epsilometer.auditing.constancy import ASK, SideAnswers, examine_constancy
 from epsilometer.auditing.judge import FinishedRun, certify_with_budget, conclude, examine_draws
 from epsilometer.auditing.questions import AnyQuestion, PairwiseQuestion, Question
-from epsilometer.auditing.settings import FEWEST, Settings, open_settings, training_size
+from epsilometer.auditing.settings import (
+    FEWEST,
+    Settings,
+    absolute_path,
+    open_settings,
+    training_size,
+)
 from epsilometer.bounds import ErrorBudget
 from epsilometer.claims import ApproxDP, Claim, PureDP, RenyiDP, as_claim, open_claim
 from epsilometer.engine import Phase, Progress, progress_scope
 from epsilometer.engine.fingerprints import recorded_fingerprints
 from epsilometer.engine.repetition_checks import check_repeats
 from epsilometer.engine.streams import Stream
-from epsilometer.errors import InputError, short_repr
+from epsilometer.errors import InputError, did_you_mean, short_repr
 from epsilometer.inputs import RECORDED, Inputs, Pair, as_pair, as_pairs, is_recorded
 from epsilometer.inputs.pairs import Finder, check_same, is_complete
 from epsilometer.interruptions import callers_handlers_relayed
@@ -175,8 +181,20 @@ def measure(
     known = {field.name for field in fields(AuditConfig)}
     given: dict[str, Any] = dict(settings)
     fixed = {name: value for name, value in given.items() if name not in known}
+    for name in fixed:
+        hint = did_you_mean(name, known)
+        if hint and name not in _parameters_of(notion):
+            raise InputError(f"measure() has no setting {name!r}{hint}")
     config = AuditConfig(**{name: value for name, value in given.items() if name in known})
     return measure_with_config(mechanism, inputs, notion, fixed, config)
+
+
+def _parameters_of(notion: object) -> set[str]:
+    """The names of the parameters that a notion may have: ours, or those of the user's own."""
+    parameters = {"epsilon", "delta", "order", "mu", "rho"}
+    if isinstance(notion, type):
+        parameters.update(inspect.signature(notion).parameters)
+    return parameters
 
 
 @callers_handlers_relayed()
@@ -529,7 +547,7 @@ def _run(
             from epsilometer.mechanisms.kept_draws import record_draws  # only needed to record
 
             # By its absolute path, because a mechanism may change the folder.
-            path = os.path.abspath(config.record)
+            path = absolute_path("record", config.record)
             mechanism = opened.enter_context(record_draws(mechanism, pairs, path, settings.seed))
         if settings.checkpoint is not None:
             # Only needed with a checkpoint.

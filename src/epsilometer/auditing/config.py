@@ -82,6 +82,22 @@ class ProfileKeywords(TypedDict, total=False):
     record: str | Path | None
 
 
+_PART_OF_A_CLAIM = "it is part of the claim, as in em.PureDP(1.0) or em.ApproxDP(1.0, 1e-6)"
+_PART_OF_A_SEARCH = (
+    "it is part of a search, see em.around(data, …) and em.finders.Search(domain, …)"
+)
+# Keywords that people try here, and where what they mean belongs.
+_MEANT_ELSEWHERE = {
+    **dict.fromkeys(("epsilon", "eps", "delta", "order", "mu", "rho"), _PART_OF_A_CLAIM),
+    **dict.fromkeys(("relation", "user", "beyond", "trials", "trial_samples"), _PART_OF_A_SEARCH),
+    "fail_blind": "write result.raise_if_refuted(fail_blind=True)",
+    "allow_inconclusive": "it is for tests, see the fixture `epsilometer` of pytest",
+    "n": "the number of draws per input is samples=",
+    "alpha": "the confidence of the bound is confidence=, 1 minus the error probability",
+    "timeout": "the time limit of the audit is max_seconds=",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditConfig:
     """How an audit is to be run, as its caller said it; `open_settings` checks and opens it.
@@ -120,7 +136,9 @@ class AuditConfig:
         known = [field.name for field in fields(cls)]
         for name in keywords:
             if name not in known:
-                raise InputError(f"{verb}() has no setting {name!r}{meant_or_known(name, known)}")
+                hint = _MEANT_ELSEWHERE.get(name)
+                hint = f": {hint}" if hint else meant_or_known(name, known)
+                raise InputError(f"{verb}() has no setting {name!r}{hint}")
         return cls(**keywords)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from epsilometer.auditing.config import AuditConfig
 from epsilometer.auditing.constancy import ASK, check_constant_setting
 from epsilometer.auditing.metadata import RunMetadata
-from epsilometer.claims.base import check_confidence, check_whole
+from epsilometer.claims.base import check_confidence, check_flag, check_whole
 from epsilometer.engine import (
     Deadline,
     Journal,
@@ -117,13 +117,15 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
     """
     config = _with_stopping_options(config)
     method = _open_method(config)
+    # By its absolute path, because a mechanism may change the folder.
+    checkpoint = config.checkpoint
+    if checkpoint is not None:
+        checkpoint = absolute_path("checkpoint", checkpoint)
     seed = config.seed
-    if seed is None and config.checkpoint is not None:
+    if seed is None and checkpoint is not None:
         from epsilometer.storage.journal import stored_seed  # only needed with a checkpoint
 
-        seed = stored_seed(config.checkpoint)
-    # By its absolute path, because a mechanism may change the folder.
-    checkpoint = None if config.checkpoint is None else os.path.abspath(config.checkpoint)
+        seed = stored_seed(checkpoint)
     deadline = None
     if config.max_seconds is not None:
         deadline = Deadline(config.max_seconds, may_exit_process=may_exit_process)
@@ -141,8 +143,8 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
     )
     engine = config.engine
     distance = None
-    if config.distance != 1:
-        distance = check_whole("distance", config.distance)
+    if check_whole("distance", config.distance) != 1:
+        distance = int(config.distance)
     return settings.noting(
         method=method.name,
         samples=settings.samples,
@@ -159,6 +161,13 @@ def open_settings(config: AuditConfig, *, may_exit_process: bool = False) -> Set
     )
 
 
+def absolute_path(name: str, path: object) -> str:
+    """Returns the absolute path of a file that the caller named, or raises an InputError."""
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"{name}={path!r:.60} must be the path of a file")
+    return os.path.abspath(path)
+
+
 def _with_stopping_options(config: AuditConfig) -> AuditConfig:
     """The configuration with everything about stopping early and time limits in one place.
 
@@ -169,6 +178,8 @@ def _with_stopping_options(config: AuditConfig) -> AuditConfig:
     if config.representation not in _REPRESENTATIONS:
         allowed = ", ".join(repr(name) for name in _REPRESENTATIONS)
         raise InputError(f"representation={config.representation!r} must be one of {allowed}")
+    if config.stop_early is not None:
+        check_flag("stop_early", config.stop_early)
     method = config.method
     stops_early = (
         bool(config.stop_early)

@@ -126,11 +126,35 @@ def open_claim(notion: type[Claim], fixed: Mapping[str, float]) -> Claim:
                 "measuring ApproxDP needs either delta= (bounds ε) or epsilon= (bounds δ)"
             )
     try:
+        _check_fixed(notion, fixed)
         return notion(**{notion.parameter: 0.0, **fixed})
     except (TypeError, AttributeError) as error:
         raise InputError(
             f"cannot measure {notion.__name__} with {dict(fixed)!r}: {error}"
         ) from None
+
+
+def _check_fixed(notion: type[Claim], fixed: Mapping[str, float]) -> None:
+    """Raises unless the fixed parameters of a measurement are those that our notion needs."""
+    parameters = {claim_type: names for names, claim_type in _CLAIM_TYPES.items()}.get(notion)
+    if parameters is None:  # a notion of the user's own
+        return
+    needed = [name for name in parameters if name != notion.parameter]
+    for name, value in fixed.items():
+        if name == notion.parameter:
+            raise InputError(
+                f"measuring {notion.__name__} bounds {name} itself: leave {name}={value!r} out, or "
+                "audit it as a claim"
+            )
+        if name not in needed:
+            others = [
+                claim_type.__name__ for names, claim_type in _CLAIM_TYPES.items() if name in names
+            ]
+            hint = f"; it belongs to {' and '.join(others)}" if others else ""
+            raise InputError(f"measuring {notion.__name__} takes no {name!r}{hint}")
+    for name in needed:
+        if name not in fixed:
+            raise InputError(f"measuring {notion.__name__} needs {name} as well")
 
 
 def as_claim(claim: object) -> Claim:

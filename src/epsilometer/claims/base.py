@@ -160,6 +160,13 @@ def check_whole(name: str, value: object, least: int = 1, hint: str = "") -> int
     return int(value)
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Returns the value if it is True or False, or raises an InputError: "no" is no False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name}={value!r:.60} must be True or False")
+    return bool(value)
+
+
 def check_choice(name: str, value: object, allowed: Collection[str]) -> str:
     """Returns the value if it is one of a few words, or raises an InputError that lists them."""
     if value not in allowed:

@@ -1,5 +1,6 @@
 """What goes into a command: inputs from flags and files. Nothing is ever unpickled."""
 
+import ast
 import contextlib
 import json
 import shlex
@@ -25,7 +26,14 @@ def read_value(text: str, option: str) -> Any:
         return read_dataset(Path(text[1:]), option)
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # also a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+        in_json = _python_as_json(text)
+        if in_json is not None:
+            raise InputError(
+                f"{option} {display_value(text)} is Python, not JSON: write {in_json}"
+            ) from None
+        if text.lstrip().startswith(("[", "{")):
+            raise InputError(f"{option} {display_value(text)} is not JSON: {error}") from None
         as_word = plain(shlex.quote(json.dumps(text, ensure_ascii=False)))
         as_file = "@FILE"
         with contextlib.suppress(OSError, ValueError):  # a text that cannot be the name of a file
@@ -35,6 +43,15 @@ def read_value(text: str, option: str) -> Any:
             f"{option} {display_value(text)} is not JSON: write a word as {as_word}, "
             f"a file as {as_file}"
         ) from None
+
+
+def _python_as_json(text: str) -> str | None:
+    """What a list, a dict, True, False or None of Python is in JSON, quoted for a shell."""
+    try:
+        value = ast.literal_eval(text.strip())
+        return plain(shlex.quote(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def named_texts(entries: Sequence[str], option: str) -> dict[str, str]:

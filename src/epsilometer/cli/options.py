@@ -8,6 +8,7 @@ groups, see `GroupedCommand`.
 from decimal import Decimal
 from typing import Annotated, Any
 
+import click
 import typer
 from typer.core import TyperCommand
 
@@ -39,8 +40,23 @@ def count(text: str) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number such as 100000, 1e5 or 100k")
 
 
+# What is asked may be said once; of settings of the run the last one counts, as usual.
+_SAID_ONCE = (CLAIM, INPUTS, SEARCH)
+
+
 class GroupedCommand(TyperCommand):
     """A command whose help lists the options by group (their `rich_help_panel`)."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses the arguments; a claim or an input that is given twice is refused."""
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for parameter in given:
+            is_flag = getattr(parameter, "is_flag", False)
+            is_value = not parameter.multiple and not is_flag
+            panel = getattr(parameter, "rich_help_panel", None)
+            if panel in _SAID_ONCE and is_value and given.count(parameter) > 1:
+                raise click.UsageError(f"{parameter.opts[0]} is given twice: give it once", ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments, then the options of each group, then the others."""

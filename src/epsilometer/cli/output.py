@@ -173,6 +173,8 @@ def writable(path: str | None, option: str, answers: Answers) -> str | None:
     """
     if path is None or (path == "-" and option == "--json"):
         return path
+    if path == "-":
+        raise InputError(f"{option} -: only --json writes to standard output; name a file")
     file = Path(path)
     if not file.parent.is_dir():
         raise InputError(f"{option} {path}: there is no folder {file.parent}")

@@ -289,6 +289,8 @@ def collect_finder_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
     if not for_finder and "finder" not in settings:
         return dict(settings)
+    if isinstance(for_finder.get("samples"), str):  # of a file
+        for_finder["samples"] = count(for_finder["samples"])
     if "search_on" in for_finder:
         for_finder["stop_at_refutation"] = not for_finder.pop("search_on")
     table = {**settings.get("finder", {}), **for_finder}
@@ -379,7 +381,9 @@ def _inputs(settings: Mapping[str, Any], audit_target: "AuditTarget") -> Any:
         return Pair(settings["left"], settings["right"])
     if sides:
         missing = "--right" if sides == ["left"] else "--left"
-        raise InputError(f"--{sides[0]} needs {missing} as well")
+        raise InputError(
+            f"--{sides[0]} needs {missing} as well (in a file: left = … and right = …)"
+        )
     if audit_target.worst_pair is None:
         raise InputError(
             "--left and --right are needed: the two neighbouring inputs, as JSON or @file; "

@@ -12,15 +12,18 @@ from typing import Any
 
 from epsilometer.cli.files import read_parsed
 from epsilometer.cli.output import FILE_KEYS
+from epsilometer.cli.request import NOTION_NAMES
 from epsilometer.cli.settings_file import (
     CALL_KEYS,
     CLAIM_KEYS,
     INPUT_KEYS,
+    check_keys,
     check_settings_table,
+    in_toml,
 )
 from epsilometer.cli.targets import public_target, split_command
 from epsilometer.environment import package_version
-from epsilometer.errors import InputError, short_repr
+from epsilometer.errors import InputError, did_you_mean, short_repr
 from epsilometer.redaction import public
 from epsilometer.result import Verdict
 from epsilometer.storage import files_digest
@@ -29,6 +32,8 @@ from epsilometer.suites.outcomes import Entry
 
 # Keys of one audit, besides those of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")
+# Keys of a claim that are more than a fixed parameter of what is measured.
+_WHOLE_CLAIMS = ("epsilon", "mu", "rho", "accountant")
 # Keys that are about the outcome, and not about how the audit is run.
 _NOT_OF_THE_AUDIT = ("name", "expect", "time_limit", "fail_blind")
 
@@ -88,6 +93,7 @@ def read_suite(path: Path) -> Suite:
     is_list = isinstance(audits, list) and len(audits) > 0
     if not is_list or not all(isinstance(audit, dict) for audit in audits):
         raise InputError(f"{path}: write every audit under a line [[audit]]")
+    check_keys(tables, f"{path}, above the first [[audit]]", _SUITE_KEYS)
     entries: dict[str, Entry] = {}
     for audit in audits:
         entry = _entry(path, {**_defaults_for(audit, tables), **audit})
@@ -110,6 +116,8 @@ def _defaults_for(audit: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict
     for keys in (CLAIM_KEYS, INPUT_KEYS):
         if not audit.keys().isdisjoint(keys):
             replaced.update(keys)
+    if "notion" in audit and not defaults.keys().isdisjoint(_WHOLE_CLAIMS):
+        replaced.update(CLAIM_KEYS)  # what is measured claims nothing
     replaced.update(_defaults_of_other_targets(audit.get("mechanism", defaults.get("mechanism"))))
     return {name: value for name, value in defaults.items() if name not in replaced}
 
@@ -130,9 +138,9 @@ def _defaults_of_other_targets(target: object) -> set[str]:
 
 def _entry(path: Path, table: dict[str, Any]) -> Entry:
     # A name is printed, stored and shown: the key in the address of a service must not get into it.
-    name = public(str(table.get("name", public_target(table.get("mechanism", "?")))))
-    where = f"{path}, audit {name!r}"
-    misplaced = [key for key in ("family_confidence", "nights") if key in table]
+    name = public(str(table.get("name", public_target(table.get("mechanism", "")))))
+    where = f"{path}, audit {name!r}" if name else str(path)
+    misplaced = [key for key in ("family_confidence", "nights", "title") if key in table]
     if misplaced:
         raise InputError(
             f"{where}: {misplaced[0]} is about the whole suite; write it above the first [[audit]]"
@@ -143,19 +151,30 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
         raise InputError(
             f"{where}: {given[0]} is for single audits; a suite writes its files into --out"
         )
+    if "notion" in table:
+        _check_notion(table["notion"], where)
+    if "notion" in table and "expect" in table:
+        raise InputError(
+            f"{where}: expect = … is about a verdict, and notion = … measures without one: leave "
+            "out one of the two"
+        )
     settings = {key: value for key, value in table.items() if key not in _NOT_OF_THE_AUDIT}
     try:
         expected = Verdict(table["expect"]) if "expect" in table else None
     except ValueError:
-        allowed = ", ".join(repr(str(verdict)) for verdict in Verdict)
+        allowed = [str(verdict) for verdict in Verdict]
+        listed = ", ".join(map(repr, allowed))
+        hint = did_you_mean(table["expect"], allowed)
         raise InputError(
-            f"{where}: expect = {table['expect']!r} must be one of {allowed}"
+            f"{where}: expect = {in_toml(table['expect'])} must be one of {listed}{hint}"
         ) from None
     limit = table.get("time_limit")
     if limit is not None and (
         isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0
     ):
-        raise InputError(f"{where}: time_limit = {limit!r} must be a number of seconds above 0")
+        raise InputError(
+            f"{where}: time_limit = {in_toml(limit)} must be a number of seconds above 0"
+        )
     return Entry(
         name,
         settings,
@@ -164,6 +183,15 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
         None if limit is None else float(limit),
         fail_blind=bool(table.get("fail_blind", False)),
     )
+
+
+def _check_notion(notion: object, where: str) -> None:
+    if notion not in NOTION_NAMES:
+        listed = ", ".join(map(repr, NOTION_NAMES))
+        raise InputError(
+            f"{where}: notion = {in_toml(notion)} must be one of {listed}"
+            f"{did_you_mean(notion, NOTION_NAMES)}"
+        )
 
 
 def _digest(path: Path, settings: Mapping[str, Any]) -> str:

@@ -179,6 +179,11 @@ def find_target(  # noqa: C901  # one kind of target after the other
     kind, colon, rest = target.partition(":")
     is_script = not colon and target.endswith(".py")
     is_address = _ADDRESS.fullmatch(target) is not None
+    if target.endswith(".toml"):
+        raise InputError(
+            f"{target} holds settings, which epsilometer audit, measure, profile and run take; "
+            "name the mechanism itself"
+        )
     if is_address or (not is_script and not (kind and rest)):
         raise InputError(
             f"target {public_target(target)!r} is neither package.module:function nor "

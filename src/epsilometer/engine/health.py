@@ -4,7 +4,7 @@ Every bound assumes that draws are independent and identically distributed. Each
 with a false alarm of about 1e-9, so a healthy mechanism practically never trips one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from epsilometer.engine.health_statistics import (
     clustering_evidence,
     hypergeometric_tails,
 )
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, meant_or_known
 from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.outputs.text_reading import DIFFERENT, GROWING, Identifier
 from epsilometer.result import HealthReport
@@ -59,17 +59,23 @@ _IDENTIFIER_WORDS = {
 _MOST_NAMES = 5
 
 
-def check_suppressed(names: Iterable[str]) -> frozenset[str]:
+def check_suppressed(names: object) -> frozenset[str]:
     """Returns the names of switched-off checks.
 
     Raises:
         InputError: if there is no check of one of these names.
     """
-    suppressed = frozenset([names] if isinstance(names, str) else names)
+    if isinstance(names, str):
+        names = [names]
+    if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"suppress={names!r:.60} must be a list of names of health checks, such as ['drift']"
+        )
+    suppressed = frozenset(names)
     unknown = sorted(suppressed - CHECKS.keys())
     if unknown:
         raise InputError(
-            f"suppress={unknown[0]!r} is not a health check; known are {', '.join(CHECKS)}"
+            f"suppress={unknown[0]!r} is not a health check{meant_or_known(unknown[0], CHECKS)}"
         )
     return suppressed
 

@@ -25,7 +25,9 @@ _DASK_SCHEMES = ("dask", "tcp", "tls")
 _FEWEST_HELPFUL = 2
 # Workers per core that help if most of them wait for a program or a service.
 _WAITING_PER_CORE = 8
-_KNOWN_ENGINES = "local, serial, dask://host:port, ray://host:port, ray://auto, or a Client of Dask"
+_KNOWN_ENGINES = (
+    "local, serial, dask://host:8786, ray://host:10001, ray://auto, or a Client of Dask"
+)
 
 
 class Runner(Protocol):

@@ -61,7 +61,9 @@ def check_relation(relation: object, known: Sequence[str], domain: str) -> str:
         meant = did_you_mean(str(relation).lower(), RELATIONS)
         raise InputError(f"relation={relation!r} is unknown; known are {all_relations}{meant}")
     of_domain = ", ".join(map(repr, known))
-    raise InputError(f"relation={relation!r} makes no sense for {domain}, which has {of_domain}")
+    raise InputError(
+        f"relation={relation!r} makes no sense for {domain}: allowed here is {of_domain}"
+    )
 
 
 def check_user_relation(relation: object, user: object) -> None:

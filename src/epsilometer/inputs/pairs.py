@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, cast, runtime_checkable
 
 import numpy as np
 
+from epsilometer.claims.base import check_flag
 from epsilometer.errors import InputError
 from epsilometer.inputs.copying import check_reusable, equal_fields, same_content
 from epsilometer.inputs.differences import brief, difference
@@ -69,6 +70,9 @@ class Pair:
     stored_difference: str = field(default="", kw_only=True, repr=False, compare=False)
     note: str = field(default="", kw_only=True, repr=False, compare=False)
     within: bool | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_flag("equal", self.equal)
 
     def __repr__(self) -> str:
         sides = f"left={one_line(self.left)}, right={one_line(self.right)}"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from epsilometer.claims.base import check_positive
+from epsilometer.claims.base import check_flag, check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
@@ -517,6 +517,8 @@ def from_command(
         >>> mechanism.is_seeded
         False
     """
+    check_flag("batch", batch)
+    check_flag("stdin", stdin)
     parts = _check_argv(argv)
     _check_places(parts, batch=batch, stdin=stdin, dataset_format=dataset_format)
     allowed_on_error = ("raise",) if batch else ("raise", "outcome")

@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
-from epsilometer.claims.base import check_at_least, check_positive
+from epsilometer.claims.base import check_at_least, check_flag, check_positive
 from epsilometer.errors import InputError, MechanismError, discreet, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.interruptions import pass_on
@@ -546,6 +546,7 @@ def from_http(
         >>> mechanism.name
         'http://localhost:8000/draw'
     """
+    check_flag("batch", batch)
     chunk = chunk_size
     if chunk is None:
         chunk = _BATCH_CHUNK if batch else _SINGLE_CHUNK

@@ -192,7 +192,7 @@ class Recording(Mechanism):
         if len(self.sides) < 2 and not self.pairs:
             raise InputError(
                 f"{self.name} holds one side only; give the files of both: "
-                "from_recording(left, right)"
+                "from_recording(left, right), or recording:LEFT,RIGHT on the command line"
             )
         for side in self.sides:
             n_outputs = side.source.count()

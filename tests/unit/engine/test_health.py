@@ -60,7 +60,7 @@ class TestSuppress:
         assert check_suppressed(list(CHECKS)) == set(CHECKS)
 
     def test_unknown_name(self):
-        with pytest.raises(InputError, match="'drfit' is not a health check; known are constant"):
+        with pytest.raises(InputError, match="'drfit' is not a health check; did you mean 'drift'"):
             check_suppressed(["drift", "drfit"])
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import epsilometer.inputs.coordinates as cube
-from epsilometer.claims.base import check_choice, check_positive, check_whole
+from epsilometer.claims.base import check_choice, check_flag, check_positive, check_whole
 from epsilometer.errors import InputError, MissingExtraError
 from epsilometer.inputs.coordinates import Container, Coordinate, Neighbours, Point, Record
 from epsilometer.inputs.domains.numbers import Category, Integer, Number
@@ -208,6 +208,7 @@ class Vector(RecordDomain):
 
     def __post_init__(self) -> None:
         check_whole("size", self.size, 1, ": a dataset without records has no neighbours")
+        check_flag("whole", self.whole)
         self.datasets("replace")
 
     def datasets(self, relation: str) -> Datasets:
@@ -242,6 +243,7 @@ class Queries(RecordDomain):
 
     def __post_init__(self) -> None:
         check_whole("count", self.count, 1, ": no queries have no answers")
+        check_flag("whole", self.whole)
         cube.check_interval(self.low, self.high)
         check_positive("sensitivity", self.sensitivity)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import check_number, check_whole
+from epsilometer.claims.base import check_flag, check_number, check_whole
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Point
 from epsilometer.inputs.domains.numbers import Domain
@@ -55,7 +55,7 @@ class PointFinder(ABC):
             "samples", samples, FEWEST, ": fewer draws per trial say nothing about a pair"
         )
         self.seed = check_whole("seed", seed, 0)
-        self.stop_at_refutation = bool(stop_at_refutation)
+        self.stop_at_refutation = check_flag("stop_at_refutation", stop_at_refutation)
         self._scored: list[ScoredPoint] = []
         self._asked: tuple[float, ...] | None = None
 

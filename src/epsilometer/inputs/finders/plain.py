@@ -1,17 +1,20 @@
 """Finders without a model: at random, on a grid, by patterns; finders and domains as plain data."""
 
+import inspect
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
 from typing import Any, Unpack
 
 import numpy as np
 
 import epsilometer.inputs.domains as domains
 from epsilometer.arrays import Floats
-from epsilometer.claims.base import check_number, check_whole
+from epsilometer.claims.base import check_flag, check_number, check_whole
 from epsilometer.errors import InputError, meant_or_known
 from epsilometer.inputs.coordinates import check_relation
 from epsilometer.inputs.finders.base import DomainFinder, PointFinder, Trials
@@ -49,7 +52,7 @@ class Random(DomainFinder):
         **settings: Unpack[Trials],
     ) -> None:
         super().__init__(domain, relation, **settings)
-        self.uniform = bool(uniform)
+        self.uniform = check_flag("uniform", uniform)
 
     def describe(self) -> dict[str, Any]:
         """Returns the settings, with `uniform` where it is set: states of before have no such."""
@@ -96,7 +99,7 @@ class Grid(DomainFinder):
         **settings: Unpack[Trials],
     ) -> None:
         super().__init__(domain, relation, **settings)
-        self.shuffled = bool(shuffled)
+        self.shuffled = check_flag("shuffled", shuffled)
         if (
             levels is None
         ):  # the finest grid that the trials can go through, but not coarser than the two ends
@@ -320,6 +323,10 @@ def _parse_text(text: str) -> dict[str, Any]:
     settings: dict[str, Any] = {"kind": kind}
     for name, part in zip(names, parts, strict=False):
         settings[name] = _parse_number(part, text)
+    required = [field.name for field in fields(_DOMAIN_KINDS[kind]) if field.default is MISSING]
+    if any(name not in settings for name in required):
+        pattern = ":".join([kind, *(name.upper() for name in required)])
+        raise InputError(f"domain={text!r} is not complete: write {pattern}")
     return settings
 
 
@@ -370,6 +377,14 @@ def _construct(
         return make(*arguments, **settings)
     except TypeError as error:  # an argument is missing, or unknown
         message = str(error)
+        unknown = re.search(r"unexpected keyword argument '(\w+)'", message)
+        if unknown is not None:
+            known = {*inspect.signature(make).parameters, *Trials.__annotations__} - {"settings"}
+            hint = meant_or_known(unknown[1], sorted(known))
+            raise InputError(f"{what} has no setting {unknown[1]!r}{hint}") from error
+        missing = re.search(r"missing \d+ required .*?: (.*)", message)
+        if missing is not None:
+            raise InputError(f"{what} needs {missing[1]} as well") from error
         raise InputError(f"{what}: {message.partition('() ')[2] or message}") from error
 
 
@@ -386,7 +401,9 @@ def read_finder(data: Mapping[str, Any]) -> Finder:
     if name not in FINDERS:
         raise InputError(f"finder: the name {name!r} is unknown{meant_or_known(name, FINDERS)}")
     if given_domain is None:
-        raise InputError("a finder needs a domain to search, like 'vector:4:0:1'")
+        misspelt = get_close_matches("domain", [str(key) for key in settings], n=1)
+        hint = f"; is {misspelt[0]!r} the domain?" if misspelt else ""
+        raise InputError(f"a finder needs a domain to search, like 'vector:4:0:1'{hint}")
     domain = read_domain(given_domain)
     if name == Patterns.name and not isinstance(domain, domains.Queries):
         raise InputError(

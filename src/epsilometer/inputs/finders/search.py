@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilometer.claims.base import check_positive
+from epsilometer.claims.base import check_flag, check_positive
 from epsilometer.errors import InputError
 from epsilometer.inputs.coordinates import Container, Value, check_relation, distinct
 from epsilometer.inputs.domains.numbers import (
@@ -98,7 +98,7 @@ class Search(RoundFinder):
         self.domain: Any = check_domain(domain)
         self.relation = self.domain.relations[0] if relation is None else relation
         self.neighbours = self.domain.neighbours(self.relation)
-        self.beyond = bool(beyond)
+        self.beyond = check_flag("beyond", beyond)
         if max_seconds is not None:
             self.max_seconds = check_positive("max_seconds", max_seconds)
         space = datasets_of(domain, self.relation)
