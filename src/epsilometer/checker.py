@@ -38,8 +38,9 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NoReturn
 
-# Relative error that bounds the rounding of sums of up to a million positive terms, and of 1 − p
-# for up to 10^10 trials. Every tail is multiplied by 1 + this.
+# Every tail is multiplied by 1 + this. A sum of a million positive terms, each right to 12 digits,
+# errs by less than 1e-6 of itself; rounding 1 − p, by at most 2^-53, moves a tail of 10^10 trials
+# by about 1e-6 of itself.
 _ROUNDING_OF_SUMS = 3e-6
 # Binomial weights below this fraction of the largest one are left out of sums.
 _NEGLIGIBLE_WEIGHT = 1e-35
@@ -60,8 +61,8 @@ _MOST_TRIALS = 10**10
 # Fraction of a failure probability that buys a range for the nuisance parameter Q(E) (Berger and
 # Boos).
 _NUISANCE_FRACTION = 1.0 / 50.0
-# By how much, relatively, coarse arithmetic here may raise the failure probability of an honest
-# proof.
+# The bounds on suprema below are coarser than those of the auditor. A proof is accepted if the
+# failure probability that they find is above the stated one by no more than this fraction.
 _COARSENESS = 0.005
 # Relative difference below which two figures that should be equal are taken for equal.
 _SAME = 1e-5
@@ -281,9 +282,9 @@ class BinomialTail:
         """
         self.n = n
         self.p = p
-        self._is_certain = not 0.0 < p < 1.0
-        self._is_wide = not self._is_certain and n * p * (1.0 - p) > widest_sum**2
-        if not self._is_certain and not self._is_wide:
+        self._is_constant = not 0.0 < p < 1.0
+        self._is_wide = not self._is_constant and n * p * (1.0 - p) > widest_sum**2
+        if not self._is_constant and not self._is_wide:
             self._sum_tails()
 
     def _sum_tails(self) -> None:
@@ -327,7 +328,8 @@ class BinomialTail:
             return 1.0
         if k > self.n:
             return 0.0
-        if self._is_certain:
+        if self._is_constant:
+            # X is n or 0; a p that rounding made 0 may have been a little larger.
             return 1.0 if self.p >= 1.0 else _LEFT_OUT
         if self._is_wide:
             return self._by_inequality(k)
@@ -338,7 +340,10 @@ class BinomialTail:
         return min(probability * (1.0 + _ROUNDING_OF_SUMS) + _LEFT_OUT, 1.0)
 
     def _by_inequality(self, k: int) -> float:
-        """P(X < k) ≥ Φ(±√(2·deviance of k − 1)), as Zubkov and Serov (2012) proved."""
+        """P(X < k) ≥ Φ(±√deviance) with the deviance of k − 1 hits (Zubkov and Serov 2012).
+
+        The root is negative below the mean. Φ(√(2·h)) is 1 − erfc(√h)/2, with half the deviance h.
+        """
         n = self.n
         p = self.p
         gap = k - 1 - n * p
@@ -413,9 +418,9 @@ class SupportLine:
     Attributes:
         slope: e^ε, for a claim of (ε, δ).
         shift: δ, for a claim of (ε, δ).
-        slope_is_fixed: whether the slope was fixed before the draws, and the shift is a bound from
-            the counts; otherwise it is the other way round. It decides which counts are more
-            extreme.
+        slope_is_fixed: whether the slope was fixed before the draws, and the shift was computed
+            from the counts. If not, the shift was fixed and the slope computed. Counts are ordered
+            by how far they are from the fixed one, so this decides which are more extreme.
     """
 
     slope: float
@@ -462,8 +467,9 @@ class RejectionRegion:
         self.q_range = q_range
         least_expected = m * q_range.low
         most_expected = m * q_range.high
-        # Beyond eleven standard deviations the counts have less probability than any sum can
-        # notice.
+        # Beyond eleven standard deviations, and some counts more for means near 0, the counts have
+        # less probability than any sum can notice. The blocks only have to begin and end somewhere:
+        # lower counts are all taken into the region, higher ones have the last block's threshold.
         first = max(math.floor(least_expected - 11.0 * math.sqrt(least_expected)) - 8, 0)
         last = min(math.ceil(most_expected + 11.0 * math.sqrt(most_expected)) + 40, m)
         self.block_starts = range(first, last + 1, max((last - first) // _BLOCKS, 1))
@@ -502,9 +508,10 @@ class RejectionRegion:
 
         - the corner: p at the top with q at the bottom, because f grows with p and falls with q;
         - the chord: max(f(a), f(b)) + (b − a)²/8·I with the greatest Fisher information I about q,
-          because f'' = E[(1_R − ½)(S² + S')] with the score S, S' ≤ 0 and E S² = −E S' = I.
+          because f'' = E[(1_R − ½)(S² + S')], where 1_R is 1 in the region and 0 outside, and S is
+          the derivative of the log-likelihood in q, with S' ≤ 0 and E S² = −E S' = I. So |f''| ≤ I.
 
-        Beyond p = 1 the probability only falls.
+        From the q on where p reaches 1 the probability only falls, so the range may end there.
         """
 
         def p_at(q: float) -> float:
@@ -513,8 +520,11 @@ class RejectionRegion:
         pieces = self._first_pieces(p_at, end=(1.0 - shift) / slope)
         worst = max(max(piece.at_low, piece.at_high) for piece in pieces)
         halvings = 0
+        # Past the limit of this loop the proof has failed, whatever the other pieces hold.
         while pieces and worst <= level * (1.0 + 2.0 * _COARSENESS):
             piece = pieces.pop()
+            # A supremum that touches the level would be halved for ever: after many halvings, most
+            # of the coarseness is given to it. The rest is for the range of Q(E).
             allowed = level if halvings < _MOST_HALVINGS else level * (1.0 + 0.9 * _COARSENESS)
             bound = self._chord_bound(piece, slope, p_at)
             if bound > allowed:
@@ -586,9 +596,9 @@ def failure_to_refute_line(
     """The failure probability at which the counts refute P(E) ≤ slope·Q(E) + shift.
 
     It is the p-value of the exact unconditional test whose rejection region holds all counts at
-    least as extreme as these, plus what the range of Q(E) costs. What is refuted at a line is
-    refuted at every lower one. Which counts are more extreme depends only on what was fixed before
-    the draws.
+    least as extreme as these, plus what the range of Q(E) costs. If these counts refute a line,
+    they refute every line below it, with a smaller slope or a smaller shift. Which counts are more
+    extreme depends only on what was fixed before the draws.
 
     Args:
         line: the hypothesis.
@@ -596,8 +606,8 @@ def failure_to_refute_line(
         below: counts where it is less likely.
         failure: the failure probability of the test. It buys the range of Q(E), and the answer is
             sharp where it is near.
-        order_failure: the failure probability that decided the order of the counts, if it is
-            another one.
+        order_failure: the failure probability at which the counts were ordered, where that is not
+            `failure`: a p-value keeps the order of its audit.
     """
     level = failure * (1.0 - _NUISANCE_FRACTION)
     order_level = level
@@ -636,7 +646,7 @@ def _threshold_by_score(
 
     With s = x − n·shift, the score bound r = slope·n/m solves s − r·y = z·√(r·(s + y) + n·shift).
     Any z that depends on nothing but shift and level gives regions that are nested in r, hence a
-    sound order. This one takes the variance of the left count at q = 0 for n·shift·(1 − shift).
+    sound order. This one takes n·shift·(1 − shift) for the variance of X at q = 0.
     """
     z = -_NORMAL.inv_cdf(level) * math.sqrt(1.0 - line.shift)
     start = above.trials * line.shift

@@ -78,21 +78,21 @@ class FinishedRun:
 
     Attributes:
         question: what was asked about the certified pair.
-        settings: how it was run, with all that it noted.
+        settings: how it was run, with the metadata that the run recorded.
         proposal: what was certified.
         findings: the certified bounds, the deciding one first.
         reports: what the health checks saw.
         samples_used: draws of left and right, everything included.
         began: when it began, by `time.perf_counter`.
-        training: draws of left and right that learned; None if there are none to show.
+        training: training draws of left and right; None if they were not kept.
         certificate_p_value: computes the p-value of the deciding certificate; None if it has none.
         certificate_share: the part of the failure probability that this certificate was given; None
             for all of it.
         mechanism: what was run; None for recorded samples.
-        rehearsed_task: what was to be certified, if the audit can be rehearsed to find out what it
-            could have refuted.
-        is_only_pair: whether no other pair was a candidate. Which of several would have been
-            certified affects the power, which is therefore unknown.
+        rehearsed_task: what was to be certified, if the audit can be rehearsed: repeated on outputs
+            with a planted leak, to find out what it could have refuted. None if it cannot.
+        is_only_pair: whether no other pair was a candidate. With several, the power also depends on
+            which of them would have been certified, and is unknown.
         too_few_draws: the sentence which says that not even a perfect event would have refuted the
             claim, or None if one would; computed for results that are not refuted.
     """
@@ -232,18 +232,20 @@ def p_value_of_audit(
 ) -> float | None:
     """The p-value of an audit.
 
-    If the claim holds, it is at most t with probability at most t, for every t. A certificate that
-    has a share of the audit's failure probability has p-values that are larger by that share: if
-    the least of several is taken, each divided by its share, that is still a p-value. It is made to
-    agree with the verdict, which may differ from it by the coarseness of the bound: raising a
-    p-value is always sound, and where the claim is refuted, it is refuted by a test that errs with
-    at most `failure`.
+    If the claim holds, it is at most t with probability at most t, for every t.
+
+    A certificate that got a fraction of the audit's failure probability has its p-value divided by
+    that fraction: the least of several p-values, each divided so, is still a p-value.
+
+    The bound is slightly coarser than the test, so the p-value might contradict the verdict. It is
+    made to agree: raising a p-value is always sound, and a refuted claim is refuted by a test that
+    errs with probability at most `failure`, so that its p-value may be lowered to that.
 
     Args:
         certificate_p_value: that of the deciding certificate, valid at every threshold; may return
             None.
         failure: the failure probability of the audit.
-        price: what the certificate was given of it.
+        price: the part of it that the certificate was given.
         is_refuted: the verdict.
     """
     unscaled = certificate_p_value()
@@ -264,7 +266,8 @@ def _detectable(
         rows = subsample_for_rehearsal(left, right)
         reading = _reading_of(run.proposal)
         if reading is not None:
-            # Every identifier would occur several times among the outputs of a rehearsal.
+            # A rehearsal draws the same outputs several times, so that identifiers would repeat and
+            # not be noticed. They are left out here, as they were in the audit.
             rows = reading.read(rows)
         return partial(
             _rehearse,

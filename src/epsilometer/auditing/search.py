@@ -15,7 +15,7 @@ The story of a search:
 7. *Conclude.* The result has the verdict, all certificates, and the history of the search.
 
 With a finder that is not screened, every pair goes from step 1 to step 5.
-Steps 1 to 5 choose and certify nothing, so they may look at their draws as they please.
+Steps 1 to 5 only choose: they certify nothing, so they may look at their draws as they please.
 """
 
 import copy
@@ -116,7 +116,7 @@ class SearchRun:
         trials: the pairs that were explored, with their outcomes.
         certificates: the result of each certificate, in order.
         rounds: what was screened; None if the finder is not screened.
-        late_message: what was running when the time was over; empty if it was not.
+        late_message: what was running when the time ran out; empty if it did not run out.
     """
 
     run: AuditRun
