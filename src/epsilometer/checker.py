@@ -76,6 +76,8 @@ _MOST_BETS = 10**5
 _SAME_SHARES = 1e-9
 # Guesses and projections of bets stay this far from 0 and 1.
 _MARGIN_OF_GUESSES = 1e-9
+# Keeps p on a line away from 0 and 1 when rounding puts it beyond the margin of guesses.
+_LEAST_P_ON_LINE = 0.5 * _MARGIN_OF_GUESSES
 # A wealth is stored up to e to this power.
 _LARGEST_LOG_WEALTH = 700.0
 # A stored wealth below this has lost its digits: it stands for any smaller one.
@@ -1089,9 +1091,8 @@ def _clearly_refutes_more(finding: StoredFinding) -> bool | None:
     """Whether a bound that does not refute the claim hides that the counts clearly do.
 
     An audit looks for the largest bound with some patience only. So what counts as clear is a value
-    well
-    above the claim: a quarter of the way to the value that the frequencies themselves suggest, and
-    at least 0.02.
+    well above the claim: a quarter of the way to the value that the frequencies themselves suggest,
+    and at least 0.02.
     """
     claimed = finding.claim.value
     if finding.is_above_claim:
@@ -1124,8 +1125,8 @@ def _failure_of_stored_line(finding: StoredFinding) -> float:
     """The failure probability of a bound on a curve, by the line that was stored with it.
 
     A refuted line refutes all curves below it. On each interval of q the corner with the least p
-    and the
-    greatest q is checked: values grow with p and fall with q, so no point of the line proves less.
+    and the greatest q is checked: values grow with p and fall with q, so no point of the line
+    proves less.
     """
     line = _read_line(finding)
     check_order_of_counts(finding, line)
@@ -1506,7 +1507,7 @@ def check_witness_was_bet_on(finding: StoredFinding, batches: Sequence[Batch]) -
     """Proves that the witness has the counts of the first event in the last batches, on its side.
 
     Returns:
-        In how many batches the event was bet on. None, if events were chosen anew and time ran out
+        In how many batches the event was bet on; 0 if events were chosen anew and time ran out
         before their first batch was complete.
     """
     left = _NOTHING_COUNTED
@@ -1735,8 +1736,8 @@ def _log_payoff(rung: Rung, bet: Bet) -> float:
     ]
     unfair = abs(n * a * point.line.slope + m * b)
     unfair += n * a * max(point.line.slope * q0 + point.line.shift - p0, 0.0)
-    rounding = 1e-12 * math.fsum(abs(term) for term in terms)
-    return min(math.fsum(terms) - unfair - rounding, 700.0)
+    rounding = _ROUNDING_OF_TERMS * math.fsum(abs(term) for term in terms)
+    return min(math.fsum(terms) - unfair - rounding, _LARGEST_LOG_WEALTH)
 
 
 @dataclass(frozen=True)
@@ -1750,7 +1751,7 @@ class NearestPoint:
 
 
 def _nearest_point(rung: Rung, bet: Bet) -> NearestPoint:
-    """The nearest point of the line from which the guess is farthest.
+    """The nearest points of all lines, and of these the farthest from the guess.
 
     Many lines are compared roughly first, and only those near the best one exactly.
     """
@@ -1780,7 +1781,7 @@ def _project(line: BoundingLine, bet: Bet, halvings: int) -> NearestPoint:
     p = q = 0.0
     for _ in range(halvings):
         q = 0.5 * (low + high)
-        p = min(max(slope * q + shift, 5e-10), 1.0 - 5e-10)
+        p = min(max(slope * q + shift, _LEAST_P_ON_LINE), 1.0 - _LEAST_P_ON_LINE)
         derivative = n * slope * (p - bet.p) / (p * (1.0 - p)) + m * (q - bet.q) / (q * (1.0 - q))
         if derivative > 0.0:
             high = q
@@ -1847,8 +1848,8 @@ class ScoreBet:
 
         The wealth is ∏ (1 + λg(e^((α−1)h(X)) − 1))·∏ (1 − λ(n/m)(e^(r+αh(Y)) − 1)) for the order α,
         the stake λ, the score h, the divergence r and g = α/(α − 1). Its mean is at most 1 if the
-        divergence
-        is at most r: by Hölder's inequality, the tangent of a convex power, and 1 + x ≤ e^x.
+        divergence is at most r: by Hölder's inequality, the tangent of a convex power, and
+        1 + x ≤ e^x.
         """
         s = self.order - 1.0
         if not 0.0 < self.stake < s / self.order:

@@ -51,7 +51,8 @@ def certify_with_budget(
     """Spends a whole budget on the certificate of a proposal.
 
     This is the one place where a deciding bound is paid for. A method is given an error share, not
-    the budget, and its findings must not spend more. The deciding finding comes first.
+    the budget, and all of its findings together must not spend more. The deciding finding comes
+    first.
     """
     error_share = budget.spend(budget.total, "certificate")
     left, right = tallies
@@ -222,13 +223,16 @@ def _p_value(
         p_value_of_audit,
         run.certificate_p_value,
         failure=failure,
-        price=run.certificate_share or failure,
+        error_share=run.certificate_share or failure,
         is_refuted=verdict is Verdict.REFUTED,
     )
 
 
 def p_value_of_audit(
-    certificate_p_value: Callable[[], float | None], failure: float, price: float, is_refuted: bool
+    certificate_p_value: Callable[[], float | None],
+    failure: float,
+    error_share: float,
+    is_refuted: bool,
 ) -> float | None:
     """The p-value of an audit.
 
@@ -245,13 +249,13 @@ def p_value_of_audit(
         certificate_p_value: that of the deciding certificate, valid at every threshold; may return
             None.
         failure: the failure probability of the audit.
-        price: the part of it that the certificate was given.
+        error_share: the part of it that the certificate was given.
         is_refuted: the verdict.
     """
     unscaled = certificate_p_value()
     if unscaled is None:
         return None
-    p_value = min(unscaled * failure / price, 1.0)
+    p_value = min(unscaled * failure / error_share, 1.0)
     return min(p_value, failure) if is_refuted else max(p_value, failure * (1.0 + _JUST_ABOVE))
 
 
