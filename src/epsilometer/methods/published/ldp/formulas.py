@@ -16,6 +16,9 @@ from epsilometer.claims.base import as_number, check_at_least
 from epsilometer.errors import InputError
 from epsilometer.outputs import Numbers, Outputs
 
+# Larger exponents are kept as logarithms: e^709 overflows.
+_LARGEST_EXPONENT = 600.0
+
 
 @dataclass(frozen=True, slots=True)
 class LipschitzDensities:
@@ -319,8 +322,38 @@ def divergence_where_counted(above: CellCounts, below: CellCounts, order: float 
 
 def _divergence(p: Floats, q: Floats, order: float | None) -> float:
     """Returns the divergence of relative frequencies, all above 0, shape (k,)."""
-    log_q = np.log(q)
-    log_ratios = np.log(p) - log_q
     if order is None:
-        return float(log_ratios.max())
-    return float(np.logaddexp.reduce(order * log_ratios + log_q)) / (order - 1.0)
+        return float((np.log(p) - np.log(q)).max())
+    return float(divergence_of_gaps(log_gaps(p, q, order), order))
+
+
+def log_gaps(p: Floats, q: Floats, order: float) -> Floats:
+    """Returns ln(g(p, q)/(α − 1)) for g(p, q) = p^α·q^(1−α) − α·p + (α − 1)·q; shapes broadcast.
+
+    g is at least 0, and 0 where p = q. Where p and q both sum to 1, the sum of g is that of
+    p^α·q^(1−α), less 1. With s = α − 1 and r = ln(p/q), g/s = p·(e^(s·r) − 1)/s − p + q: next to
+    order 1 no rounding error is divided by s. Where e^(s·r) would overflow, it alone counts.
+
+    Returns:
+        −inf where g is 0; inf where only q is 0.
+    """
+    excess = order - 1.0
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_p = np.log(p)
+        log_q = np.log(q)
+        exponent = excess * (log_p - log_q)
+        gap = p * np.expm1(exponent) / excess - p + q
+        logs = np.where(
+            exponent > _LARGEST_EXPONENT,
+            log_p + exponent - math.log(excess),
+            np.log(np.maximum(gap, 0.0)),
+        )
+    # Where p is 0, all that is left of g is (α − 1)·q.
+    return np.where(np.asarray(p) > 0.0, logs, log_q)
+
+
+def divergence_of_gaps(logs: Floats, order: float, weight: float = 1.0) -> Floats:
+    """Returns ln(1 + weight·Σ g)/(α − 1), summed over the last axis of what `log_gaps` returns."""
+    excess = order - 1.0
+    log_sum = np.logaddexp.reduce(logs, axis=-1) + math.log(weight * excess)
+    return np.logaddexp(0.0, log_sum) / excess

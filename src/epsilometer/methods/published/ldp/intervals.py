@@ -27,7 +27,12 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.bounds.binomial import Counts, lower, upper
-from epsilometer.methods.published.ldp.formulas import CellCounts, LipschitzDensities
+from epsilometer.methods.published.ldp.formulas import (
+    CellCounts,
+    LipschitzDensities,
+    divergence_of_gaps,
+    log_gaps,
+)
 
 GUARANTEE = "conditional: C-Lipschitz densities"
 CONTRADICTED = (
@@ -209,9 +214,11 @@ def exact_interval(
         # A supremum over one domain of two densities is never below 0.
         high = max(_log_ratio(p_density.high, q_density.low), 0.0)
     else:
-        low = math.log1p(float(_least_gap(p, q, order).sum())) / (order - 1.0)
-        integral = float(_greatest_gap(p_density, q_density, order).sum()) * places.width
-        high = math.log1p(integral) / (order - 1.0)
+        low = float(divergence_of_gaps(_least_log_gaps(p, q, order), order))
+        # Beyond the range of floats nothing is certified.
+        low = low if math.isfinite(low) else 0.0
+        greatest = _greatest_log_gaps(p_density, q_density, order)
+        high = float(divergence_of_gaps(greatest, order, weight=places.width))
     if low > high or p_density.is_empty or q_density.is_empty:
         return DivergenceInterval(low, math.inf, is_contradicted=True)
     return DivergenceInterval(low, high)
@@ -223,22 +230,17 @@ def _log_ratio(above: Floats, below: Floats) -> float:
         return float((np.log(above) - np.log(below)).max())
 
 
-def _gap(p: Floats, q: Floats, order: float) -> Floats:
-    """Returns g(p, q) = p^α·q^(1−α) − α·p + (α − 1)·q, at least 0; inf where only q is 0."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        log_power = order * np.log(p) + (1.0 - order) * np.log(q)
-        power = np.where(p > 0.0, np.exp(log_power), 0.0)
-    return np.maximum(power - order * p + (order - 1.0) * q, 0.0)
+def _least_log_gaps(p: DensityLimits, q: DensityLimits, order: float) -> Floats:
+    """Returns the least `log_gaps` over limits of p and q, shape (k,).
 
-
-def _least_gap(p: DensityLimits, q: DensityLimits, order: float) -> Floats:
-    """Returns the least g over limits of p and q, shape (k,); 0 where they may be equal."""
+    It is −inf where p and q may be equal.
+    """
     p_is_larger = p.low > q.high
     q_is_larger = q.low > p.high
-    nearest = np.where(p_is_larger, _gap(p.low, q.high, order), 0.0)
-    return np.where(q_is_larger, _gap(p.high, q.low, order), nearest)
+    nearest = np.where(p_is_larger, log_gaps(p.low, q.high, order), -np.inf)
+    return np.where(q_is_larger, log_gaps(p.high, q.low, order), nearest)
 
 
-def _greatest_gap(p: DensityLimits, q: DensityLimits, order: float) -> Floats:
-    """Returns the greatest g over limits of p and q, shape (k,)."""
-    return np.maximum(_gap(p.high, q.low, order), _gap(p.low, q.high, order))
+def _greatest_log_gaps(p: DensityLimits, q: DensityLimits, order: float) -> Floats:
+    """Returns the greatest `log_gaps` over limits of p and q, shape (k,)."""
+    return np.maximum(log_gaps(p.high, q.low, order), log_gaps(p.low, q.high, order))

@@ -16,7 +16,12 @@ import numpy as np
 from epsilometer.engine import Phase, Sampler
 from epsilometer.inputs import Pair
 from epsilometer.methods.published.ldp import formulas
-from epsilometer.methods.published.ldp.formulas import CellCounts, Cells
+from epsilometer.methods.published.ldp.formulas import (
+    CellCounts,
+    Cells,
+    divergence_of_gaps,
+    log_gaps,
+)
 
 
 def middle_points(interval: tuple[float, float], k: int) -> list[float]:
@@ -46,8 +51,9 @@ def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> Gr
         counts: of each input, k of them.
         order: of the Rényi divergence; None for pure ε.
     """
-    log_frequencies = np.log([side.counts / side.total for side in counts])
+    frequencies = np.array([side.counts / side.total for side in counts])
     if order is None:
+        log_frequencies = np.log(frequencies)
         # The largest difference of two rows in one column: the extremes of that column.
         ranges = log_frequencies.max(axis=0) - log_frequencies.min(axis=0)
         cell = int(np.argmax(ranges))
@@ -57,10 +63,9 @@ def greatest_divergence(counts: Sequence[CellCounts], order: float | None) -> Gr
             right=int(np.argmin(log_frequencies[:, cell])),
         )
     best = GreatestDivergence(value=-np.inf, left=0, right=0)
-    for left, row in enumerate(log_frequencies):
+    for left, row in enumerate(frequencies):
         # The divergence from every input at once, shape (k,).
-        log_terms = order * row + (1.0 - order) * log_frequencies
-        values = np.logaddexp.reduce(log_terms, axis=1) / (order - 1.0)
+        values = divergence_of_gaps(log_gaps(row, frequencies, order), order)
         values[left] = -np.inf
         right = int(np.argmax(values))
         # Ties go to the later pair, as tuples are ordered.

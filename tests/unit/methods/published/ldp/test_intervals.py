@@ -1,6 +1,7 @@
 """Exact intervals: the envelope holds every Lipschitz density, and coverage is a finite sum where it can be."""
 
 import math
+from decimal import Decimal, localcontext
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,12 @@ from scipy.stats import multinomial
 
 import epsilometer as em
 from epsilometer.methods.published.ldp import intervals
-from epsilometer.methods.published.ldp.formulas import CellCounts, LipschitzDensities
+from epsilometer.methods.published.ldp.formulas import (
+    CellCounts,
+    LipschitzDensities,
+    divergence_of_gaps,
+    log_gaps,
+)
 from epsilometer.methods.published.ldp.intervals import (
     DensityLimits,
     DomainPlaces,
@@ -122,17 +128,63 @@ def test_the_gap_is_least_and_greatest_at_corners(order, rng):
         grid_p, grid_q = np.meshgrid(
             np.linspace(p.low[0], p.high[0], 41), np.linspace(q.low[0], q.high[0], 41)
         )
-        gaps = intervals._gap(grid_p, grid_q, order)
-        assert intervals._least_gap(p, q, order)[0] <= gaps.min() + 1e-12
-        assert intervals._greatest_gap(p, q, order)[0] == pytest.approx(gaps.max(), rel=1e-9)
+        gaps = np.exp(log_gaps(grid_p, grid_q, order))
+        assert np.exp(intervals._least_log_gaps(p, q, order)[0]) <= gaps.min() + 1e-12
+        greatest = np.exp(intervals._greatest_log_gaps(p, q, order)[0])
+        assert greatest == pytest.approx(gaps.max(), rel=1e-9)
 
 
 def test_the_gap_sums_up_to_the_divergence(rng):
     p, q = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
     for order in (1.5, 3.0):
-        assert math.log1p(intervals._gap(p, q, order).sum()) == pytest.approx(
-            math.log((p**order * q ** (1 - order)).sum())
-        )
+        divergence = divergence_of_gaps(log_gaps(p, q, order), order)
+        expected = math.log((p**order * q ** (1 - order)).sum()) / (order - 1)
+        assert divergence == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("excess", [2.0**-52, 1e-14, 1e-9, 1e-3, 1.0, 1e3, 1e4, 1e6, 1e15])
+def test_the_divergence_of_gaps_keeps_its_digits_at_every_order(excess, rng):
+    """Beside decimals of 60 digits: next to 1 nothing cancels, and large orders do not overflow."""
+    order = 1.0 + excess
+    p, q = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4))
+    with localcontext() as context:
+        context.prec = 60
+        exact_p = [Decimal(number) for number in p.tolist()]
+        exact_q = [Decimal(number) for number in q.tolist()]
+        s = Decimal(order) - 1
+        terms = zip(exact_p, exact_q, strict=True)
+        gaps = [a * (s * (a / b).ln()).exp() - a - s * (a - b) for a, b in terms]
+        expected = (1 + sum(gaps)).ln() / s
+    divergence = divergence_of_gaps(log_gaps(p, q, order), order)
+    assert divergence == pytest.approx(float(expected), rel=1e-9)
+
+
+WEDGE = 0.5  # p(z) = 1/2 + z, beside the uniform density
+
+
+@pytest.mark.parametrize("excess", [2.0**-52, 1e-15, 1e-14, 1e-10, 1.0, 1e3, 1e4, 1e6, 1e300])
+def test_the_interval_holds_the_truth_at_every_order(excess):
+    """Counts as they are expected. Rounding must neither raise the lower end nor lose the upper."""
+    order = 1.0 + excess
+    n, cells = 200_000, 20
+    edges = np.linspace(0.0, 1.0, cells + 1)
+    above = np.round(n * np.diff(WEDGE * edges + edges**2 / 2)).astype(int)
+    below = np.full(cells, above.sum() // cells)
+    sides = CellCounts(above, 0), CellCounts(below, 0)
+    ends = exact_interval(*sides, LipschitzDensities(UNIT, 1.0), 0.95, order)
+    # The divergence grows with its order, from Kullback and Leibler's to the largest log-ratio.
+    least = quad(lambda z: (WEDGE + z) * math.log(WEDGE + z), 0, 1)[0]
+    greatest = math.log(1.5)
+    if excess <= 1e-10:
+        assert ends.low <= least <= ends.high < 2 * least
+        assert ends.low > least / 2
+    else:
+        assert least / 2 < ends.low <= greatest
+        assert ends.high < 2 * greatest
+    if excess >= 1e4:
+        assert ends.low > 0.8 * greatest
+        assert ends.high >= greatest
+    assert not ends.is_contradicted
 
 
 def test_more_draws_take_more_cells_and_a_steeper_density_too():
