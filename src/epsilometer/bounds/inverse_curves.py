@@ -172,8 +172,9 @@ def _least_q_of_gaussian(mu: float) -> Callable[[float], float]:
 def _polygon_of_points(claim: TradeOffDP) -> Polygon:
     """The concave hull of a curve of the user's; `to_dict` gives points on the safe side."""
     type_one, type_two = claim.to_dict()["curve"]
-    q = np.asarray(type_one, dtype=np.float64)
-    power = 1.0 - np.asarray(type_two, dtype=np.float64) + claim.excess
+    # Left of its first point a curve goes on flat, and its hull has a corner there.
+    q = np.concatenate([[0.0], type_one])
+    power = 1.0 - np.concatenate([type_two[:1], type_two]) + claim.excess
     return _hull(q, power)
 
 

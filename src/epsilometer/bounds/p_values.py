@@ -207,7 +207,7 @@ def _claimed_curve(claim: Claim, complement: bool) -> Curve:
         complement: whether p stands for 1 − Q(E) and q for 1 − P(E).
     """
     if isinstance(claim, ZCDP):
-        # From fewer orders, which takes a tenth of the time. It is never below `max_power`.
+        # From fewer orders, which takes a tenth of the time. It is never below the exact curve.
         return partial(zero_concentrated_curve, claim.rho)
     # These claims say the same about P(E), Q(E) and about 1 − Q(E), 1 − P(E).
     is_symmetric = isinstance(claim, GaussianDP | RenyiDP)

@@ -126,8 +126,7 @@ def lines_above_concave_curve(claim: Claim, q: Floats) -> ClaimLines:
         claim: whose curve it is.
         q: shape (points,), ascending; there is a line for each stretch but the first and last.
     """
-    # The first two are computed at all q at once, which is faster. They are never below
-    # `max_power`.
+    # The first two are computed at all q at once, which is faster.
     if isinstance(claim, RenyiDP):
         power = _divergence_curve(q, np.array([claim.order]), np.array([claim.epsilon]))
     elif isinstance(claim, ZCDP):
@@ -179,7 +178,8 @@ def _lines_above_steps(claim: TradeOffDP) -> ClaimLines:
 def zero_concentrated_curve(rho: float, q: Floats) -> Floats:
     """Returns at least the greatest power that ρ-zero-concentrated privacy allows at each q.
 
-    It considers some of the orders, and is therefore never below `ZCDP.max_power`.
+    It considers some of the orders only, so it is never below the exact curve. `ZCDP.max_power`
+    considers others, and may be above or below it by some 1e-4.
 
     Args:
         rho: ρ.

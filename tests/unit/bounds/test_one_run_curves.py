@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import binom
 
 from epsilometer.bounds.inverse_curves import inverse_of_hull
 from epsilometer.bounds.one_run import Guesses, exact_p_value
 from epsilometer.bounds.one_run_curves import curve_mu, curve_p_value, curve_refutes, one_run_mu
-from epsilometer.claims import ApproxDP, GaussianDP
+from epsilometer.claims import ApproxDP, GaussianDP, TradeOffDP
 
 
 def greatest_by_lines(m, r, v, mu):
@@ -72,3 +73,19 @@ def test_certainty_is_refuted_at_every_level():
     assert curve_refutes(inverse_of_hull(GaussianDP(0.0)), 100, 100, 100, 1e-9)
     assert not curve_refutes(inverse_of_hull(GaussianDP(20.0)), 100, 100, 100, 0.05)
     assert curve_p_value(inverse_of_hull(GaussianDP(1.0)), 100, [Guesses(100, 0)]) == 1.0
+
+
+@pytest.mark.parametrize("revealed", [0.02, 0.036, 0.05])
+@pytest.mark.parametrize("m", [4, 20])
+def test_coins_that_are_all_revealed_now_and_then(revealed, m):
+    """All coins are told with a small probability, and nothing otherwise: p-values are none too small.
+
+    The claim is the curve of this mechanism, and begins after 0: an event that only one side gives
+    has the probability `revealed`, any other less than the first point's.
+    """
+    first = 0.99 * revealed
+    claim = TradeOffDP(([first, 1.0 - revealed, 1.0], [1.0 - revealed, 0.0, 0.0]))
+    for v in range(m // 2, m + 1):
+        probability = revealed + (1.0 - revealed) * float(binom.sf(v - 1, m, 0.5))
+        p_value = curve_p_value(inverse_of_hull(claim), m, [Guesses(m, v)])
+        assert p_value >= probability * (1.0 - 1e-9)

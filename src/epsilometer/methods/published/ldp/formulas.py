@@ -356,4 +356,4 @@ def divergence_of_gaps(logs: Floats, order: float, weight: float = 1.0) -> Float
     """Returns ln(1 + weight·Σ g)/(α − 1), summed over the last axis of what `log_gaps` returns."""
     excess = order - 1.0
     log_sum = np.logaddexp.reduce(logs, axis=-1) + math.log(weight * excess)
-    return np.logaddexp(0.0, log_sum) / excess
+    return np.asarray(np.logaddexp(0.0, log_sum) / excess, dtype=np.float64)
