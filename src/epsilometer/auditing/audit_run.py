@@ -284,10 +284,12 @@ class AuditRun:
         # Draws that were lost and drawn again count against whatever is to be certified.
         lost = self.sampler.lost_of(phase, number)
         redrawn = self.sampler.lost_of_pair(number)
-        against = lost_draws.counted_against(proposal, counted, pair, lost, self.budget.total)
-        tallies = counted if against is None else against
+        can_be_counted = lost_draws.are_counts(counted)
+        certified = proposal
+        if any(lost) and can_be_counted:
+            certified = lost_draws.CountedAgainst(proposal, (lost[0], lost[1]))
 
-        finding, *secondary = certify_with_budget(self.budget, proposal, tallies, pair)
+        finding, *secondary = certify_with_budget(self.budget, certified, counted, pair)
         if self.history:
             details = {**finding.details, "search": self.history[:_MOST_HISTORY]}
             finding = replace(finding, details=details)
@@ -314,7 +316,7 @@ class AuditRun:
         reports += check_repeats(self.fingerprints)
         reports += health.check_drift([side.groups.counts for side in folded])
         reports += lost_draws.reports_on(
-            self.sampler, number, redrawn, is_counted=against is not None
+            self.sampler, number, redrawn, is_counted=can_be_counted or not any(lost)
         )
         reports += self.remarks()
 
@@ -332,7 +334,7 @@ class AuditRun:
                 samples_used=self.sampler.drawn,
                 began=self.began,
                 training=training if has_trained else None,
-                certificate_p_value=partial(proposal.p_value, *tallies, error_share),
+                certificate_p_value=partial(certified.p_value, *counted, error_share),
                 certificate_share=error_share,
                 mechanism=self.sampler.mechanism,
                 rehearsed_task=self.task(phase, number, learned.n_fresh) if can_rehearse else None,

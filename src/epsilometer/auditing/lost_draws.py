@@ -14,6 +14,7 @@ fixed to.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from epsilometer.bounds import Counts
@@ -22,7 +23,8 @@ from epsilometer.engine.folding import TwoTallies
 from epsilometer.engine.sampler import Sampler
 from epsilometer.inputs import Pair
 from epsilometer.methods import Proposal
-from epsilometer.result import HealthReport
+from epsilometer.outputs import Event, Outputs
+from epsilometer.result import Finding, HealthReport
 
 # Of the left and of the right.
 Tallies = tuple[Any, Any]
@@ -38,10 +40,14 @@ def more_hits(counts: Counts, lost: int) -> Counts:
     return Counts(min(counts.trials, counts.hits + lost), counts.trials)
 
 
-def _has_counts(tally: Any) -> bool:
-    """Whether a tally counts an event, so that it is known what a lost draw may do to it."""
+def are_counts(tallies: Tallies) -> bool:
+    """Whether both tallies count events, so that it is known what a lost draw may do to them."""
+    return all(_is_count(tally) for tally in tallies)
+
+
+def _is_count(tally: Any) -> bool:
     if isinstance(tally, TwoTallies):
-        return isinstance(tally.deciding, Counts) and isinstance(tally.secondary, Counts)
+        return _is_count(tally.deciding) and _is_count(tally.secondary)
     return isinstance(tally, Counts)
 
 
@@ -57,34 +63,79 @@ def _with_lost_draws(tally: Any, lost: int, *, is_likelier: bool) -> Any:
     return change(tally, lost)
 
 
-def counted_against(
-    proposal: Proposal, tallies: Tallies, pair: Pair, lost: Sequence[int], failure: float
-) -> Tallies | None:
-    """Returns the tallies with lost draws counted against what they are to certify.
+@dataclass(frozen=True, slots=True)
+class CountedAgainst(Proposal):
+    """A proposal that certifies what another one does, with lost draws counted against all of it.
 
-    The proposal knows which side the event is to be likelier on; the smaller of the two bounds is
-    the valid one. The result is None for tallies that are not counts.
+    Only the proposal knows on which side an event is to be likelier, and it may count two events
+    that differ in this. So everything is certified twice, for either side. The counts of one of
+    them are valid, hence the smaller bound is, and the larger p-value.
 
-    Args:
-        tallies: of the left and of the right.
+    Attributes:
+        proposal: what is certified; its tallies are counts.
         lost: draws of the left and of the right that were lost.
-        failure: the failure probability at which the two are compared.
     """
-    if not any(lost):
-        return tallies
-    if not all(_has_counts(tally) for tally in tallies):
-        return None
 
-    def bound_from(candidate: Tallies) -> float:
-        left, right = candidate
-        return proposal.certify(left, right, pair, failure).lower_bound
+    proposal: Proposal
+    lost: tuple[int, int]
 
-    candidates = []
-    for likelier in (0, 1):
-        left = _with_lost_draws(tallies[0], lost[0], is_likelier=likelier == 0)
-        right = _with_lost_draws(tallies[1], lost[1], is_likelier=likelier == 1)
-        candidates.append((left, right))
-    return min(candidates, key=bound_from)
+    @property
+    def predicted(self) -> float:
+        """The bound to expect without lost draws."""
+        return self.proposal.predicted
+
+    @property
+    def event(self) -> Event | None:
+        """The outputs that the proposal counts."""
+        return self.proposal.event
+
+    def tally(self, outputs: Outputs, side: int) -> Any:
+        """Summarises fresh outputs as the proposal does."""
+        return self.proposal.tally(outputs, side)
+
+    def certify(self, left: Any, right: Any, pair: Pair, failure_probability: float) -> Finding:
+        """Certifies the smaller of the two bounds; of equal ones, that of the weaker evidence."""
+
+        def strength(tallies: Tallies) -> tuple[float, float]:
+            bound = self.proposal.certify(*tallies, pair, failure_probability).lower_bound
+            p_value = self.proposal.p_value(*tallies, failure_probability)
+            return bound, 0.0 if p_value is None else -p_value
+
+        weakest = min(self._candidates(left, right), key=strength)
+        return self.proposal.certify(*weakest, pair, failure_probability)
+
+    def certify_secondary(
+        self, left: Any, right: Any, pair: Pair, failure_probability: float
+    ) -> tuple[Finding, ...]:
+        """Certifies the smaller of the two bounds for each further finding."""
+        candidates = [
+            self.proposal.certify_secondary(*tallies, pair, failure_probability)
+            for tallies in self._candidates(left, right)
+        ]
+        return tuple(
+            min(findings, key=lambda finding: finding.lower_bound)
+            for findings in zip(*candidates, strict=True)
+        )
+
+    def p_value(self, left: Any, right: Any, failure_probability: float) -> float | None:
+        """The larger of the two p-values; None if the method has none."""
+        p_values = [
+            self.proposal.p_value(*tallies, failure_probability)
+            for tallies in self._candidates(left, right)
+        ]
+        known = [p_value for p_value in p_values if p_value is not None]
+        return max(known) if len(known) == len(p_values) else None
+
+    def _candidates(self, left: Any, right: Any) -> list[Tallies]:
+        """The tallies if the event is to be likelier on the left, and if it is on the right."""
+        lost_left, lost_right = self.lost
+        return [
+            (
+                _with_lost_draws(left, lost_left, is_likelier=left_is_likelier),
+                _with_lost_draws(right, lost_right, is_likelier=not left_is_likelier),
+            )
+            for left_is_likelier in (True, False)
+        ]
 
 
 def facts_of(sampler: Sampler, number: int, lost: Sequence[int]) -> dict[str, Any]:

@@ -16,12 +16,23 @@ import pytest
 from scipy.stats import binom
 
 import epsilometer as em
-from epsilometer.auditing.lost_draws import counted_against, fewer_hits, more_hits, reports_on
+from epsilometer.auditing.lost_draws import (
+    CountedAgainst,
+    are_counts,
+    fewer_hits,
+    more_hits,
+    reports_on,
+)
 from epsilometer.bounds import Counts
 from epsilometer.engine import OutOfTime, Sampler
+from epsilometer.engine.folding import TwoTallies
 from epsilometer.engine.health import check_retries
 from epsilometer.mechanisms.callables import SingleMechanism
 from epsilometer.mechanisms.drawing_log import Incidents
+from epsilometer.methods.base import Candidate, Task
+from epsilometer.methods.bits import ProposalWithBits
+from epsilometer.methods.events import EventProposal
+from epsilometer.outputs import Event, Partition
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 PAIR = em.Pair("left", "right", equal=True)
@@ -191,6 +202,56 @@ def test_lost_draws_count_against_the_finding_whatever_replaces_them(n):
                 assert more_hits(Counts(hits, n), lost).hits >= truth.hits
 
 
+def event_proposal(flipped):
+    """A proposal that counts some event, which is to be likelier on the right if `flipped`."""
+    event = Event(Partition(()), np.ones(1, dtype=bool))
+    task = Task(em.PureDP(0.0), (40, 40), 0.05)
+    return EventProposal(Candidate(event, flipped=flipped, p=0.5, q=0.4, predicted=1.0), task)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_p_values_stay_p_values_whichever_side_is_likelier(flipped):
+    """By enumeration, for equal sides: whatever replaced the lost draws, here the best for the finding."""
+    n, lost, failure = 40, (2, 2), 0.05
+    certified = CountedAgainst(event_proposal(flipped), lost)
+    likelier = 1 if flipped else 0
+    counts = range(8, 33)
+    mass = binom.pmf(counts, n, 0.5)
+    probability_up_to = dict.fromkeys((0.05, 0.08, 0.1, 0.2), 0.0)
+    for left, right in itertools.product(counts, repeat=2):
+        # The first attempts, and what was counted: hits where they help, misses elsewhere.
+        changed = [Counts(left, n), Counts(right, n)]
+        changed[likelier] = more_hits(changed[likelier], lost[likelier])
+        changed[1 - likelier] = fewer_hits(changed[1 - likelier], lost[1 - likelier])
+        p_value = certified.p_value(*changed, failure)
+        for t in probability_up_to:
+            if p_value <= t:
+                probability_up_to[t] += mass[left - 8] * mass[right - 8]
+    assert all(probability <= t for t, probability in probability_up_to.items())
+    assert probability_up_to[0.2] > 0.05
+
+
+@pytest.mark.parametrize("flipped", list(itertools.product((False, True), repeat=2)))
+def test_lost_draws_count_against_both_findings(flipped):
+    """Values and bits may be likelier on different sides; neither bound may gain by losses."""
+    both = ProposalWithBits(*(event_proposal(side) for side in flipped))
+    tallies = TwoTallies(Counts(30, 40), Counts(30, 40)), TwoTallies(Counts(8, 40), Counts(8, 40))
+    left = TwoTallies(*(tallies[side].deciding for side in flipped))
+    right = TwoTallies(*(tallies[not side].deciding for side in flipped))
+    certified = CountedAgainst(both, (3, 5))
+    plain = both.certify(left, right, PAIR, 0.05), *both.certify_secondary(left, right, PAIR, 0.05)
+    against = (
+        certified.certify(left, right, PAIR, 0.05),
+        *certified.certify_secondary(left, right, PAIR, 0.05),
+    )
+    for counted, bound, side in zip(plain, against, flipped, strict=True):
+        assert 0.0 < bound.lower_bound < counted.lower_bound
+        lost = (5, 3) if side else (3, 5)
+        counts = bound.witness.left_counts, bound.witness.right_counts
+        other, likelier = counts if side else counts[::-1]
+        assert (likelier.hits, other.hits) == (30 - lost[0], 8 + lost[1])
+
+
 class TestRetries:
     def test_equal_rates_are_a_remark(self):
         (report,) = check_retries([Incidents(1000, 30, 0), Incidents(1000, 41, 0)])
@@ -294,7 +355,8 @@ def test_chunks_of_other_workers_are_kept_when_time_is_up(tmp_path):
 
 def test_findings_that_are_no_counts_are_not_trusted_after_a_loss():
     sampler = Sampler(em.from_callable(lambda x: x), 0)
-    assert counted_against(None, (np.zeros(3), np.zeros(3)), PAIR, (0, 1), 0.05) is None
+    assert not are_counts((np.zeros(3), np.zeros(3)))
+    assert not are_counts((TwoTallies(Counts(1, 2), np.zeros(3)), TwoTallies(Counts(1, 2), 0)))
     (report,) = reports_on(sampler, 0, (0, 1), is_counted=False)
     assert (report.name, report.untrusted) == ("redrawn", True)
     assert reports_on(sampler, 0, (0, 0), is_counted=True) == []
