@@ -33,6 +33,7 @@ def here(tmp_path, monkeypatch):
 
 
 def audit(name, *more):
+    claim = [] if "--epsilon" in more else ["--epsilon", "1"]
     return main(
         [
             "audit",
@@ -41,8 +42,7 @@ def audit(name, *more):
             "0",
             "--right",
             "1",
-            "--epsilon",
-            "1",
+            *claim,
             *FAST,
             *more,
         ]
@@ -159,6 +159,12 @@ def test_fail_blind_has_a_status_of_its_own_and_the_verdict_stays(capsys, here):
     assert 'errors="0"' in (here / "blind.xml").read_text()
     assert audit("good", "--epsilon", "2", "--fail-blind") == 0
     assert audit("batch", "--batch", "--epsilon", "1", "--fail-blind") == 1
+    profile = ["profile", "cli_mechanisms:good", "--left", "0", "--right", "1", "--samples", "300"]
+    capsys.readouterr()
+    assert main([*profile, "--claim", "eps=9"]) == 0
+    assert "PureDP(epsilon=9): not refuted, and could not have been" in capsys.readouterr().out
+    assert main([*profile, "--claim", "eps=9", "--fail-blind"]) == 3
+    assert main([*profile, "--claim", "eps=2", "--fail-blind"]) == 0
     settings = 'mechanism = "cli_mechanisms:good"\nleft = 0\nright = 1\nepsilon = 9.0\n'
     (here / "audit.toml").write_text(settings + "samples = 400\nfail_blind = true\n")
     assert main(["audit", "audit.toml"]) == 3
