@@ -111,25 +111,15 @@ def test_a_broken_compiled_laplace_is_refuted_run_by_run(program):
 
 def test_from_the_command_line_with_replay(program, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    audit = [
-        "audit",
-        f"command:{program}",
-        "--batch",
-        "--left",
-        "0",
-        "--right",
-        "1",
-        "--epsilon",
-        "1",
-        "--samples",
-        "20000",
-    ]
-    assert main([*audit, "--json", "r.json"]) == 1
-    assert main(["replay", "r.json", f"command:{program}", "--batch", "--samples", "20000"]) == 1
+    batch = f"command:{program}"
+    single = f"command:{program} {{dataset}}"
+    pair = ["--left", "0", "--right", "1"]
+    many = ["--samples", "20000"]
     assert (
-        main(["audit", f"command:{program} {{dataset}}", *audit[3:-1], "300", "--epsilon", "9"])
-        == 0
+        main(["audit", batch, "--batch", *pair, *many, "--epsilon", "1", "--json", "r.json"]) == 1
     )
+    assert main(["replay", "r.json", batch, "--batch", *many]) == 1
+    assert main(["audit", single, *pair, "--samples", "300", "--epsilon", "9"]) == 0
     assert "the mechanism draws its own randomness" in " ".join(capsys.readouterr().out.split())
 
 

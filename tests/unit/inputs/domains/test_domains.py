@@ -154,7 +154,7 @@ def test_relations_are_explained():
     with pytest.raises(InputError, match="known are 'replace', 'add-remove', 'user'"):
         domains.Vector(3).neighbours("substitute")
     with pytest.raises(
-        InputError, match="makes no sense for answers of queries, which has 'linf', 'l1'"
+        InputError, match="makes no sense for answers of queries: allowed here is 'linf', 'l1'"
     ):
         domains.Queries(3).neighbours("replace")
 

@@ -37,13 +37,13 @@ def test_domains(given, domain):
     [
         ("vektor:3", "did you mean 'vector'"),
         ("", "the kind '' is unknown; known are number"),
-        ("number:0", "missing 1 required positional argument: 'high'"),
+        ("number:0", "is not complete: write number:LOW:HIGH"),
         ("number:0:x", "'x' is not a number"),
         ("number:0:nan", "high=nan must be a number"),
         ("number:0:1:2:3", "too many parts: write number:LOW:HIGH:SENSITIVITY"),
         ("category:", "values|no value|neighbours"),
         ("{not json", "is not JSON"),
-        ({"kind": "vector", "length": 3}, "unexpected keyword argument 'length'"),
+        ({"kind": "vector", "length": 3}, "domain of kind 'vector' has no setting 'length'"),
         ({"size": 3}, "the kind None is unknown"),
         (
             {"kind": "table", "rows": 2, "columns": {"age": "vector:3"}},
@@ -81,7 +81,7 @@ def test_finders():
         ({"name": "random"}, "needs a domain"),
         (
             {"name": "random", "domain": "vector:3", "levels": 3},
-            "unexpected keyword argument 'levels'",
+            "finder 'random' has no setting 'levels'",
         ),
         ({"name": "random", "domain": "vector:3", "trials": 0}, "trials=0"),
         ({"name": "patterns", "domain": "vector:3"}, "write 'queries:5'"),
