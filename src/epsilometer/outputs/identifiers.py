@@ -365,6 +365,8 @@ def _still_predicts(why: str | None, left: Column, right: Column) -> bool:
     both = np.concatenate([left.values, right.values])
     if why == DIFFERENT and not never_repeats_although_close(both):
         return predicts_side(left, right)
+    if not len(left) or not len(right):  # texts of this format came on one side only
+        return False
     low, high = sorted((left.values, right.values), key=np.mean)
     grown = float(np.ptp(low)) + float(np.ptp(high))
     return bool(high.min() - low.max() > grown)

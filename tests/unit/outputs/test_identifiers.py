@@ -151,6 +151,14 @@ class TestColumns:
         (identifier,) = identifier_columns(texts, texts)
         assert (identifier.name, identifier.why) == ("id", "different")
 
+    @pytest.mark.parametrize("swap", [False, True])
+    def test_formats_of_texts_of_one_side_only(self, swap):
+        """Numbers that never repeat on one side, other texts on the other."""
+        sides = [f"{turn}" for turn in range(N)], [f"{N + turn}x" for turn in range(N)]
+        left, right = sides[::-1] if swap else sides
+        names, _ = prepared_names(left, right)
+        assert names
+
     def test_shapes_of_one_side_only(self):
         left = read_outputs(rows(lambda turn: turn))
         assert identifier_columns(left, read_outputs([1.0] * N)) == ()
