@@ -45,8 +45,11 @@ from epsilometer.outputs import Outputs, concatenate
 from epsilometer.outputs.columns import Column, Numbers
 from epsilometer.outputs.text_reading import TextReading
 
-# More draws per side than anybody can make: no smaller number is enough.
+# More draws per side than anybody can make: no larger number is tried. The search for the least one
+# multiplies by four, so that it has tried a number above a quarter of this one.
 _MOST_DRAWS = 10**15
+# What has certainly been tried then, as a sentence says it.
+_TRIED_DRAWS = "10^14"
 # Probabilities q at which the likelihood of perfect counts is computed, evenly spread on the logit
 # scale: the likeliest one is missed by less than 0.2 % of its logarithm.
 _LOGITS = np.linspace(-40.0, 40.0, 801)
@@ -500,13 +503,14 @@ def draws_of_perfect_bets(claim: Claim, failure: float) -> int | None:
 
 def _too_few(claim: Claim, needed: int | None, samples: int) -> str:
     claimed = claimed_value(claim)
-    if needed is None:
+    if needed is None and float(np.asarray(claim.max_power(np.zeros(1)))[0]) >= 1.0:
         return (
             f"no number of draws refutes {claimed}: such a claim allows outputs that tell the "
             "inputs apart always"
         )
+    draws = f"more than {_TRIED_DRAWS}" if needed is None else f"{needed:,}"
     return (
-        f"even an event that always tells the inputs apart needs {needed:,} draws per side for "
+        f"even an event that always tells the inputs apart needs {draws} draws per side for "
         f"{claimed}, and this audit had {samples:,}"
     )
 

@@ -225,8 +225,27 @@ def test_the_number_of_draws_that_is_told_is_the_least_one(claim):
 
 
 def test_a_claim_that_allows_everything_names_no_number():
-    result = audited(laplace, em.PureDP(200.0), samples=100)
+    result = audited(laplace, em.TradeOffDP(curve=((0.0, 1.0), (0.0, 0.0))), samples=100)
     assert "no number of draws" in result.blind
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        em.PureDP(40.0),
+        em.PureDP(200.0),
+        em.ApproxDP(36.0, 1e-5),
+        em.RenyiDP(order=2.0, epsilon=40.0),
+        em.ZCDP(50.0),
+        em.GaussianDP(40.0),
+    ],
+    ids=str,
+)
+def test_a_claim_beyond_all_numbers_of_draws_allows_no_perfect_event(claim):
+    """So many draws are nothing that anybody can make, but the claim could be refuted."""
+    blind = audited(laplace, claim, samples=100).blind
+    assert "needs more than 10^14 draws per side" in blind
+    assert "no number of draws" not in blind
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.notion)
