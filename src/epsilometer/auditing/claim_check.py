@@ -16,11 +16,13 @@ class ClaimCheck:
         lower_bound: the certified bound in its own parameter.
         verdict: REFUTED when the bound is above the claim, INCONCLUSIVE when the draws cannot be
             trusted.
+        blind: why the claim could not have been refuted, if it was not; None if it could.
     """
 
     claim: Claim
     lower_bound: float
     verdict: Verdict
+    blind: str | None = None
 
     @classmethod
     def of_test(cls, claim: Claim, lower_bound: float, *, is_refuted: bool) -> "ClaimCheck":

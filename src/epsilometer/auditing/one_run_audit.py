@@ -210,9 +210,10 @@ class OneRunAudit:
     def check(self, claim: Claim | str) -> ClaimCheck:
         """Whether the run refutes a claim of any notion."""
         promised = as_claim(claim)
-        return ClaimCheck.of_test(
+        check = ClaimCheck.of_test(
             promised, self.lower_bound(promised), is_refuted=self._refutes(promised)
         )
+        return check if check.is_refuted else replace(check, blind=self.blind(promised))
 
     def lower_bound(self, claim: Claim | str) -> float:
         """The bound in the claim's own parameter."""

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 from epsilometer.auditing.api import measure_with_config
 from epsilometer.auditing.claim_check import ClaimCheck
 from epsilometer.auditing.config import AuditConfig, ProfileKeywords, shows_settings
-from epsilometer.bounds.bands import Band
+from epsilometer.bounds.bands import Band, band_from_counts
 from epsilometer.claims import Claim, GaussianDP, as_claim
 from epsilometer.errors import InputError
 from epsilometer.inputs import Inputs
@@ -40,6 +40,8 @@ class Profile:
         environment: versions and machine.
         seconds: how long it took.
         bits: the same for how floats are written, where representation="all" asked for it.
+        best_band: what these draws would have shown at best, of an event that always tells the
+            inputs apart; None if that is not known.
 
     Guarantee: with probability at least `confidence` no reading, at any δ, ε, q or for any claim,
         exceeds the truth.
@@ -59,6 +61,7 @@ class Profile:
     environment: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     bits: "Profile | None" = None
+    best_band: Band | None = None
 
     def epsilon(self, delta: float) -> float:
         """A lower bound on ε at this δ."""
@@ -97,7 +100,22 @@ class Profile:
             verdict = Verdict.REFUTED
         else:
             verdict = Verdict.NOT_REFUTED
-        return ClaimCheck(claim=promised, lower_bound=bound, verdict=verdict)
+        blind = self._blind(promised) if verdict is Verdict.NOT_REFUTED else None
+        return ClaimCheck(claim=promised, lower_bound=bound, verdict=verdict, blind=blind)
+
+    def _blind(self, claim: Claim) -> str | None:
+        """None; or one sentence, if so few draws could not have refuted the claim at all."""
+        # This import points upwards, and is therefore made late: all sentences are in one place.
+        from epsilometer.report.wording import too_few_to_refute
+
+        if self.best_band is None:
+            return None
+        return too_few_to_refute(
+            claim,
+            self.best_band.value(claim),
+            what="draws",
+            best_case="an event that always tells the inputs apart",
+        )
 
     def plot(self, path: str | Path | None = None, claim: Claims = None, exact: Any = None) -> Any:
         """Draws ε over δ and the trade-off curve, and returns the figure.
@@ -178,6 +196,11 @@ class Profile:
             "environment": dict(self.environment),
             "seconds": self.seconds,
         }
+        if self.best_band is not None:
+            data["best_band"] = {
+                "p_lower": list(self.best_band.p_lower),
+                "q_upper": list(self.best_band.q_upper),
+            }
         if self.bits is not None:
             data["bits"] = self.bits.to_dict()
         return data
@@ -197,12 +220,11 @@ class Profile:
                 f"schema_version={version!r} cannot be read; this reads {SCHEMA_VERSION}"
             )
         try:
-            p_lower = tuple(map(float, data["p_lower"]))
-            q_upper = tuple(map(float, data["q_upper"]))
+            best = data.get("best_band")
             n_left = int(data["samples_used"][0])
             n_right = int(data["samples_used"][1])
             return cls(
-                band=Band(p_lower, q_upper),
+                band=_stored_band(data),
                 confidence=float(data["confidence"]),
                 guarantee=str(data["guarantee"]),
                 samples_used=(n_left, n_right),
@@ -211,6 +233,7 @@ class Profile:
                 environment=dict(data["environment"]),
                 seconds=float(data["seconds"]),
                 bits=cls.from_dict(data["bits"]) if "bits" in data else None,
+                best_band=None if best is None else _stored_band(best),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"this is not a stored profile: {error!r}") from error
@@ -222,6 +245,12 @@ class Profile:
             return cls.from_dict(json.loads(text))
         except json.JSONDecodeError as error:
             raise InputError(f"this is not JSON: {error}") from error
+
+
+def _stored_band(data: Mapping[str, Any]) -> Band:
+    p_lower = tuple(map(float, data["p_lower"]))
+    q_upper = tuple(map(float, data["q_upper"]))
+    return Band(p_lower, q_upper)
 
 
 def _claims(given: Claims) -> list[Claim]:
@@ -305,4 +334,22 @@ def _profile_of(finding: Finding, result: AuditResult) -> Profile:
         settings=result.settings,
         environment=result.environment,
         seconds=result.seconds,
+        best_band=_best_band(finding),
+    )
+
+
+def _best_band(finding: Finding) -> Band | None:
+    """The band of as many draws and events, if each event always told the inputs apart."""
+    if finding.witness is None:
+        return None
+    left, right = finding.witness.counts
+    n_events = len(finding.details["p_lower"])
+    above, below = (right, left) if finding.details.get("flipped") else (left, right)
+    return band_from_counts(
+        [above.trials] * n_events,
+        above.trials,
+        [0] * n_events,
+        below.trials,
+        1.0 - finding.confidence,
+        left_shares=finding.details.get("left_shares"),
     )

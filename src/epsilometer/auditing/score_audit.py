@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -109,11 +109,12 @@ class ScoreAudit:
         number.
         """
         promised = as_claim(claim)
-        return ClaimCheck.of_test(
+        check = ClaimCheck.of_test(
             promised,
             self._test.bound(promised, self._failure),
             is_refuted=self._test.p_value(promised) <= self._failure,
         )
+        return check if check.is_refuted else replace(check, blind=self.blind(promised))
 
     def tpr(self, fpr: float) -> float:
         """The observed true-positive rate at this false-positive rate.

@@ -17,6 +17,7 @@ from epsilometer.cli.request import (
 )
 
 if TYPE_CHECKING:
+    from epsilometer.auditing.claim_check import ClaimCheck
     from epsilometer.auditing.profile import Profile
     from epsilometer.claims import Claim
     from epsilometer.report.progress import ProgressBar
@@ -52,6 +53,7 @@ def profile(
     json: options.Json = None,
     html: options.Html = None,
     plot: options.Plot = None,
+    fail_blind: options.FailBlind = None,
 ) -> int:
     """Bound the whole privacy curve: ε at every δ, and μ.
 
@@ -124,16 +126,25 @@ def profile(
         answers.write(f"{measured}\n")
         for check in checks:
             bound = f"{check.claim.symbol} is at least {check.lower_bound:.4g}"
-            answers.write(f"  {check.claim.describe()}: {check.verdict}; {bound}\n")
+            answers.write(f"  {check.claim.describe()}: {_verdict(check)}; {bound}\n")
     if problem is not None:
         raise problem
 
     verdicts = {check.verdict for check in checks}
     if Verdict.REFUTED in verdicts:
         return ExitStatus.REFUTED
-    if Verdict.INCONCLUSIVE in verdicts:
+    is_blind = any(check.blind is not None for check in checks)
+    if Verdict.INCONCLUSIVE in verdicts or (fail_blind and is_blind):
         return ExitStatus.INCONCLUSIVE
     return ExitStatus.NOT_REFUTED
+
+
+def _verdict(check: "ClaimCheck") -> str:
+    """The verdict on a claim, and first of all whether it could have been another."""
+    if check.blind is None:
+        return str(check.verdict)
+    reason = check.blind.rstrip(".")
+    return f"{check.verdict}, and could not have been. {reason}"
 
 
 def _read_claims(texts: Sequence[str], accountant: str | None) -> "list[Claim]":

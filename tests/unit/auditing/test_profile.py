@@ -115,3 +115,25 @@ def test_a_profile_has_no_truth_value():
     found = em.profile(em.zoo.laplace(epsilon=1.0), samples=500, seed=0)
     with pytest.raises(TypeError, match=r"profile\.mu"):
         bool(found)
+
+
+BLIND_CLAIMS = ["eps=9", "eps=9,delta=1e-3", "mu=9", "rho=60", "order=2,eps=20"]
+
+
+@pytest.mark.parametrize("claim", BLIND_CLAIMS)
+def test_a_claim_that_could_not_have_been_refuted_says_so(claim, tmp_path):
+    few = em.profile(em.zoo.laplace(), samples=300, seed=0)
+    check = few.check(claim)
+    assert check.verdict is em.Verdict.NOT_REFUTED
+    assert check.blind.startswith("So few draws could not have refuted it: even an event that")
+    assert em.Profile.from_json(few.to_json()).check(claim) == check
+    page = few.save_html(tmp_path / "few.html", claim).read_text()
+    row = page[page.index('<table class="plain">') :]
+    assert '<tr class="inconclusive">' in row
+    assert "Not refuted, and could not have been" in row
+
+
+def test_a_claim_that_could_have_been_refuted_is_not_blind():
+    found = em.profile(em.zoo.laplace(), samples=3000, seed=0)
+    for claim in ("eps=1", "eps=.1", "mu=2"):
+        assert found.check(claim).blind is None

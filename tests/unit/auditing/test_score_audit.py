@@ -124,3 +124,13 @@ def test_a_higher_confidence_costs(audit):
     assert surer.mu < audit.mu
     assert surer.profile.mu < audit.profile.mu
     assert surer.p_value("mu=.8") == audit.p_value("mu=.8")
+
+
+def test_a_check_says_that_so_few_scores_could_not_have_refuted(rng):
+    few = em.from_scores(rng.normal(1.0, 1.0, 50), rng.normal(0.0, 1.0, 50))
+    assert few.check("eps=9").blind == few.blind("eps=9")
+    assert few.check("eps=9").blind is not None
+    assert few.check("eps=1").blind is None
+    run = em.from_one_run(rng.normal(size=50), np.arange(50) % 3 == 0)
+    assert run.check("eps=9").blind == run.blind("eps=9")
+    assert run.check("eps=9").blind is not None
