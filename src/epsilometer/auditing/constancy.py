@@ -240,7 +240,7 @@ def _test(
         UNTESTED,
         ": a leak without noise cannot be told from noise that is drawn once and kept (memoised, "
         f"or from a frozen seed); {reason}. Switch the cache off, "
-        "or take a parameter rng; if there is no noise, say constant='leak'",
+        "or take a parameter rng; if there is no noise, say constant='leak' (--constant leak)",
     )
 
 

@@ -94,7 +94,7 @@ class Profile:
         """
         promised = as_claim(claim).scaled(self.settings.get("distance", 1))
         bound = self.band.value(promised)
-        if any(report.untrusted for report in self.health):
+        if self.is_untrusted:
             verdict = Verdict.INCONCLUSIVE
         elif bound > promised.value:
             verdict = Verdict.REFUTED
@@ -102,6 +102,11 @@ class Profile:
             verdict = Verdict.NOT_REFUTED
         blind = self._blind(promised) if verdict is Verdict.NOT_REFUTED else None
         return ClaimCheck(claim=promised, lower_bound=bound, verdict=verdict, blind=blind)
+
+    @property
+    def is_untrusted(self) -> bool:
+        """Whether the draws cannot be trusted, so that no figure means anything."""
+        return any(report.untrusted for report in self.health)
 
     def _blind(self, claim: Claim) -> str | None:
         """None; or one sentence, if so few draws could not have refuted the claim at all."""
@@ -166,6 +171,8 @@ class Profile:
             f"privacy profile, {percent(self.confidence)} confidence for all figures together "
             f"({self.guarantee})"
         ]
+        if self.is_untrusted:
+            lines.insert(0, "The draws cannot be trusted, so these figures say nothing: see below.")
         weakened = reservations(self.settings)
         if weakened:
             lines.append(f"  with             {weakened}")

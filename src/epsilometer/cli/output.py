@@ -234,8 +234,11 @@ def write_and_print(
         raise problem
     if result.verdict is Verdict.REFUTED:
         return ExitStatus.REFUTED
+    from epsilometer.report.wording import is_untrusted_measurement
+
     is_blind = fail_blind and result.blind is not None
-    if result.verdict is Verdict.INCONCLUSIVE or is_blind:
+    is_untrusted = result.verdict is Verdict.INCONCLUSIVE or is_untrusted_measurement(result)
+    if is_untrusted or is_blind:
         return ExitStatus.INCONCLUSIVE
     return ExitStatus.NOT_REFUTED
 

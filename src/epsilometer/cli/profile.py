@@ -134,7 +134,7 @@ def profile(
     if Verdict.REFUTED in verdicts:
         return ExitStatus.REFUTED
     is_blind = any(check.blind is not None for check in checks)
-    if Verdict.INCONCLUSIVE in verdicts or (fail_blind and is_blind):
+    if measured.is_untrusted or (fail_blind and is_blind):
         return ExitStatus.INCONCLUSIVE
     return ExitStatus.NOT_REFUTED
 

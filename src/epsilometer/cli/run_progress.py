@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from epsilometer.cli.output import Answers
 from epsilometer.report.formatting import duration, figure_down, plain
 from epsilometer.report.text import COLOURS
-from epsilometer.report.wording import coloured_as
+from epsilometer.report.wording import coloured_as, is_blind
 from epsilometer.suites import Outcome
 
 if TYPE_CHECKING:
@@ -120,4 +120,5 @@ def _figures(outcome: Outcome) -> str:
     if outcome.result is None:
         return plain(outcome.error, _MAX_ERROR_CHARACTERS)
     bound = figure_down(outcome.result.lower_bound)
-    return f"{outcome.result.claim.symbol} ≥ {bound}"
+    text = f"{outcome.result.claim.symbol} ≥ {bound}"
+    return f"could not have been refuted; {text}" if is_blind(outcome.result) else text

@@ -10,7 +10,7 @@ from epsilometer.report import junit, markdown
 from epsilometer.report.formatting import plain
 from epsilometer.storage.writing import write_atomically
 from epsilometer.suites import Family
-from epsilometer.suites.index import SuiteRun, counted, render_index
+from epsilometer.suites.index import SuiteRun, render_index
 
 # Characters of the title of a suite.
 _MAX_TITLE_CHARACTERS = 200
@@ -39,7 +39,7 @@ def render_suite_junit(run: SuiteRun) -> str:
 def render_suite_markdown(run: SuiteRun) -> str:
     """Returns a table with a row per audit, and the whole text of those that need a look."""
     title = markdown.escape(plain(run.title, _MAX_TITLE_CHARACTERS))
-    lines = [f"## {title}: {_counts(run)}", ""]
+    lines = [f"## {title}: {run.counts()}", ""]
     if run.family is not None:
         lines += [f"- {markdown.escape(sentence)}" for sentence in run.family.sentences()]
         lines.append("")
@@ -86,7 +86,7 @@ def print_summary(run: SuiteRun, folder: Path, answers: Answers) -> None:
     print_outcomes(run.entries, run.outcomes, run.changes, run.family, answers.stream)
     n_changed = sum(change.is_news for change in run.changes.values())
     changed = "" if run.before is None else f"; {n_changed} changed since run {run.before}"
-    answers.write(f"\nrun {run.number}: {_counts(run)}{changed}\n")
+    answers.write(f"\nrun {run.number}: {run.counts()}{changed}\n")
     for change in run.changes.values():
         if change.kind == "gone":
             answers.write(f"{plain(change.name)}: {change.text}\n")
@@ -94,10 +94,6 @@ def print_summary(run: SuiteRun, folder: Path, answers: Answers) -> None:
         for sentence in run.family.sentences():
             answers.write(sentence + "\n")
     answers.write(f"report: {folder / 'index.html'}\n")
-
-
-def _counts(run: SuiteRun) -> str:
-    return counted(run.word(entry) for entry in run.entries)
 
 
 def _is_refuted_alone(run: SuiteRun, name: str) -> bool:

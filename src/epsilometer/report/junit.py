@@ -113,8 +113,9 @@ def junit_case(
         wording.bound_sentence(result),
     ]
     message = " ".join(sentence for sentence in sentences if sentence)
+    verdict_type = str(result.verdict or Verdict.INCONCLUSIVE)
     attributes = {
-        "type": "blind" if wording.is_blind(result) else str(result.verdict),
+        "type": "blind" if wording.is_blind(result) else verdict_type,
         "message": plain(message, _MAX_MESSAGE_CHARACTERS),
     }
     SubElement(case, element, attributes).text = text
@@ -123,6 +124,8 @@ def junit_case(
 
 def _element_of(result: AuditResult, expected: Verdict | None, is_alone: bool) -> str:
     """The element under which the text of a result stands, which decides whether the case fails."""
+    if wording.is_untrusted_measurement(result):
+        return "error"
     fine = Verdict.NOT_REFUTED if expected is None else expected
     if is_alone or result.verdict is None or result.verdict is fine:
         return "system-out"

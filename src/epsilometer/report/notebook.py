@@ -41,8 +41,8 @@ _LEGEND = (
 _RESOLUTION = 110
 # The δ at which a fragment shows the ε of a profile.
 _FRAGMENT_DELTAS = (0.0, 1e-6, 1e-4, 1e-2)
-# Characters of a remark of a health check.
-_MAX_REMARK_CHARACTERS = 300
+# Characters of a remark of a health check, at whose end stands what to do.
+_MAX_REMARK_CHARACTERS = 600
 # The false-positive rate at which the observed and the certified power of scores are shown.
 _FALSE_POSITIVE_RATE = 0.01
 
@@ -106,7 +106,8 @@ def _outputs_picture(panel: "OutputsPanel") -> str:
 
 def render_profile_fragment(profile: "Profile") -> str:
     """Returns the certified ε at some δ, and μ, of a profile."""
-    return _framed(_profile_parts(profile, "Privacy profile"), _TONES[None])
+    tone = _TONES[Verdict.INCONCLUSIVE if profile.is_untrusted else None]
+    return _framed(_profile_parts(profile, "Privacy profile"), tone)
 
 
 def render_scores_fragment(audit: "ScoreAudit") -> str:
@@ -162,6 +163,10 @@ def _profile_parts(
     name = plain(profile.settings.get("target") or profile.settings.get("mechanism") or "")
     confidence = percent(profile.confidence)
     parts = [_badge_line(title, name, _TONES[None])]
+    if profile.is_untrusted:
+        tone = _TONES[Verdict.INCONCLUSIVE]
+        sentence = "The draws cannot be trusted, so these figures say nothing."
+        parts = [_badge_line(title, sentence, tone)]
     weakened = reservations(profile.settings)
     if weakened is not None:
         parts.append(f"<div><i>{escape(f'With {weakened}.')}</i></div>")

@@ -53,10 +53,10 @@ _GUARANTEES = {
     GuaranteeKind.ASYMPTOTIC: "asymptotic: it holds approximately, the better the more draws",
 }
 _NO_EVENT = "no set of outputs was found that distinguishes the inputs"
-# Characters of a guarantee, a file name and a remark.
+# Characters of a guarantee, a file name and a remark, at whose end stands what to do.
 _MAX_GUARANTEE_CHARACTERS = 300
 _MAX_FILE_CHARACTERS = 200
-_MAX_REMARK_CHARACTERS = 300
+_MAX_REMARK_CHARACTERS = 600
 # Characters of a list of all families of inputs that a search tried.
 _MAX_FAMILIES_CHARACTERS = 4 * MAX_VALUE_CHARACTERS
 # The families of inputs outside of the domain are called "beyond: …".
@@ -80,7 +80,7 @@ def known_rows(*rows: tuple[str, str | None]) -> list[ReportRow]:
 def headline(result: AuditResult) -> str:
     """Returns the verdict in capitals, and first of all whether it could have been another."""
     if result.verdict is None:
-        return "MEASURED"
+        return "MEASURED, but not to be trusted" if is_untrusted_measurement(result) else "MEASURED"
     verdict = result.verdict.name.replace("_", " ")
     return f"{verdict}, and could not have been" if is_blind(result) else verdict
 
@@ -96,6 +96,14 @@ def is_blind(result: AuditResult) -> bool:
     return result.verdict is Verdict.NOT_REFUTED and result.blind is not None
 
 
+def is_untrusted_measurement(result: AuditResult) -> bool:
+    """Returns whether the first thing to say of a bound without a claim is that it means nothing.
+
+    An audit whose draws cannot be trusted is inconclusive; a measurement has no verdict to be that.
+    """
+    return result.verdict is None and any(report.untrusted for report in result.health)
+
+
 def is_nothing_found(result: AuditResult) -> bool:
     """Returns whether nothing at all distinguishes the inputs, though something could have."""
     if result.verdict is not Verdict.NOT_REFUTED or is_blind(result):
@@ -106,10 +114,10 @@ def is_nothing_found(result: AuditResult) -> bool:
 def coloured_as(result: AuditResult) -> Verdict | None:
     """Returns the verdict whose colour a result has.
 
-    A blind audit is as amber as an inconclusive one, and where nothing was found the colour says
-    nothing.
+    A blind audit, and a measurement whose draws cannot be trusted, are as amber as an inconclusive
+    audit, and where nothing was found the colour says nothing.
     """
-    if is_blind(result):
+    if is_blind(result) or is_untrusted_measurement(result):
         return Verdict.INCONCLUSIVE
     return None if is_nothing_found(result) else result.verdict
 
@@ -172,6 +180,8 @@ def verdict_sentence(result: AuditResult) -> str:
         return f"No violation of {promised} was found in {name}."
     if result.verdict is Verdict.INCONCLUSIVE:
         return f"The draws of {name} cannot be trusted, so nothing is said about {promised}."
+    if is_untrusted_measurement(result):
+        return f"The draws of {name} cannot be trusted, so nothing is said about what it loses."
     bound = figure_down(result.lower_bound)
     return f"{name} loses at least this much: {parameter(result.claim)} is {bound} or more."
 
@@ -245,7 +255,7 @@ def meaning_sentence(result: AuditResult) -> str:
         return "This does not prove the claim: other inputs or rarer events may reveal more."
     if not guarantee_of(result).is_proved:
         return "An estimate decides nothing. Its guarantee, above, says what is missing."
-    if result.verdict is Verdict.INCONCLUSIVE:
+    if result.verdict is Verdict.INCONCLUSIVE or is_untrusted_measurement(result):
         return "Look at the remarks on the draws first; the figures assume independent draws."
     return "The true value may be larger: on other inputs, or through rarer events."
 

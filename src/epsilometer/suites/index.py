@@ -71,6 +71,14 @@ class SuiteRun:
             return outcome.word
         return self.family.word(outcome)
 
+    def counts(self) -> str:
+        """Returns how many audits have each verdict, and how many could have had no other."""
+        entries = [entry for entry in self.entries if entry.name in self.outcomes]
+        results = [self.outcomes[entry.name].result for entry in entries]
+        n_blind = sum(result is not None and wording.is_blind(result) for result in results)
+        text = counted(self.word(entry) for entry in entries)
+        return f"{text}; {n_blind} of them could not have been refuted" if n_blind else text
+
     def status(self, entry: Entry) -> int:
         """Returns the exit status of an entry, see `Outcome.status`."""
         outcome = self.outcomes[entry.name]
@@ -125,7 +133,7 @@ def render_index(run: SuiteRun) -> str:
     template = page_environment().get_template("index.html.j2")
     return template.render(
         title=plain(run.title, _MAX_TEXT_LENGTH),
-        counts=counted(run.word(entry) for entry in entries),
+        counts=run.counts(),
         news=news,
         run=run,
         rows=[_row(run, entry) for entry in entries],

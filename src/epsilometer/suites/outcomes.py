@@ -6,7 +6,7 @@ from typing import Any
 
 from epsilometer.report.formatting import figure, figure_down, plain
 from epsilometer.report.reservations import reservations
-from epsilometer.report.wording import parameter
+from epsilometer.report.wording import is_untrusted_measurement, parameter
 from epsilometer.result import AuditResult, Verdict
 
 # Exit statuses of an audit; those of the command line are the same.
@@ -67,9 +67,11 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """The verdict, "measured", or "error"."""
+        """The verdict, "measured", or "error"; "inconclusive" also of a measurement."""
         if self.result is None:
             return "error"
+        if is_untrusted_measurement(self.result):
+            return str(Verdict.INCONCLUSIVE)
         if self.result.verdict is None:
             return "measured"
         return str(self.result.verdict)
@@ -90,6 +92,8 @@ class Outcome:
         verdict = self.result.verdict
         if fail_blind and self.result.blind is not None and expected is None:
             return _INCONCLUSIVE
+        if is_untrusted_measurement(self.result):
+            verdict = Verdict.INCONCLUSIVE
         if verdict is None or verdict is (expected or Verdict.NOT_REFUTED):
             return _AS_EXPECTED
         if verdict is Verdict.INCONCLUSIVE:

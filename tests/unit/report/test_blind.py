@@ -108,3 +108,29 @@ def test_what_was_refuted_is_never_told_as_blind(make_result):
     """A stored file may hold anything."""
     text = render_text(make_result(blind=REASON))
     assert text.startswith("REFUTED: ")
+
+
+@pytest.fixture
+def untrusted_measurement(make_result):
+    return make_result(None, health=(("drift", "the share of the event varies", True),))
+
+
+def test_a_measurement_of_draws_that_cannot_be_trusted_says_so_first(untrusted_measurement):
+    text = render_text(untrusted_measurement)
+    assert text.startswith("MEASURED, but not to be trusted: The draws of noisy_count cannot be")
+    assert "loses at least" not in text
+    assert "Look at the remarks on the draws first" in text
+    assert render_panel(untrusted_measurement).border_style == AMBER
+    assert '<article class="inconclusive"' in render_html(untrusted_measurement)
+    assert "MEASURED, but not to be trusted" in render_fragment(untrusted_measurement)
+    assert "| ⚠️ |" in render_markdown([untrusted_measurement])
+    error = junit_case(untrusted_measurement, "case").find("error")
+    assert error.get("type") == "inconclusive"
+
+
+def test_a_measurement_that_can_be_trusted_is_told_as_ever(make_result):
+    remark = ("own-generator", "draws from a generator of its own", False)
+    result = make_result(None, health=(remark,))
+    assert render_text(result).startswith("MEASURED: noisy_count loses at least")
+    assert '<article class="measured"' in render_html(result)
+    assert junit_case(result, "case").find("error") is None

@@ -65,6 +65,15 @@ def test_what_weakens_a_reading_is_said(make_run, make_outcome):
     assert "With the drift check switched off." in page
 
 
+def test_blind_audits_are_counted(make_run, make_outcome):
+    outcome = make_outcome("a")
+    blind = replace(outcome, result=replace(outcome.result, blind="too few draws"))
+    assert make_run([outcome]).counts() == "1 not refuted"
+    run = make_run([blind])
+    assert run.counts() == "1 not refuted; 1 of them could not have been refuted"
+    assert run.counts() in render_index(run)
+
+
 def test_hostile_names_are_text(make_run, make_outcome):
     page = render_index(make_run([make_outcome(EVIL), make_outcome("b", error=EVIL * 10_000)]))
     assert "<script" not in page

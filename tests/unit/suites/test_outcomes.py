@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from epsilometer.result import Verdict
+from epsilometer.result import HealthReport, Verdict
 from epsilometer.suites import status_over_all
 
 
@@ -43,6 +43,15 @@ def test_what_weakens_a_reading_is_said(make_outcome):
     settings = {**outcome.result.settings, "suppress": ["drift"]}
     weakened = replace(outcome, result=replace(outcome.result, settings=settings))
     assert weakened.figures.endswith(", with the drift check switched off")
+
+
+@pytest.mark.parametrize(("expected", "status"), [(None, 3), (Verdict.INCONCLUSIVE, 0)])
+def test_a_measurement_of_untrusted_draws_is_inconclusive(make_outcome, expected, status):
+    outcome = make_outcome(verdict=None)
+    assert outcome.word == "measured"
+    drift = HealthReport("drift", "the share varies", untrusted=True)
+    untrusted = replace(outcome, result=replace(outcome.result, health=(drift,)))
+    assert (untrusted.word, untrusted.status(expected)) == ("inconclusive", status)
 
 
 def test_blind_audits_fail_only_where_that_is_asked_for(make_outcome):
