@@ -1,7 +1,7 @@
 """How far one step moves between two neighbouring inputs: a counterexample without statistics."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +15,10 @@ from epsilometer.inputs.copying import copier, equal_fields
 from epsilometer.mechanisms.base import failure_text, parameters_of
 from epsilometer.stability.vectors import NumberVector, as_vector
 
-# How many last digits of the two results together rounding may cost: sums of thousands of clipped
-# gradients, added in any order, lose fewer.
+# How many last digits of the two results together rounding may cost.
 _DIGITS_LOST = 64.0
+# Of the bound. Less is no counterexample, whatever type of number the step computes with inside.
+_LEAST_EXCESS = 1e-6
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Movement:
 
     Attributes:
         largest: the distance of the two results, as a Euclidean norm; inf if they have different
-            numbers of values, or one has a number where the other has none.
+            keys or numbers of values, or one has a number where the other has none.
         allowed: the declared bound.
         rounding: what floating-point arithmetic may add to it.
         pair: the inputs.
@@ -106,15 +107,15 @@ def movement(
     one = _run(step, left, seed)
     other = _run(step, right, seed)
     moved = Movement(
-        largest=_distance(one.numbers, other.numbers),
+        largest=_distance(one, other),
         allowed=allowed,
-        rounding=_rounding(one, other),
+        rounding=_rounding(one, other, allowed, max(_count_records(left), _count_records(right))),
         pair=pair,
         values=(one.numbers, other.numbers),
         seed=seed,
     )
     if moved.is_refuted:
-        _check_repeatable(step, pair, moved)
+        _check_repeatable(step, moved, (one, other))
     return moved
 
 
@@ -131,7 +132,36 @@ def _run(step: Callable[..., Any], dataset: Any, seed: int) -> NumberVector:
     return vector
 
 
-def _distance(one: Floats, other: Floats) -> float:
+def _count_records(dataset: Any) -> int:
+    """How many records a dataset may have: the length of it, or of its longest part."""
+    parts: Iterable[Any] = ()
+    if isinstance(dataset, Mapping):
+        parts = dataset.values()
+    elif isinstance(dataset, tuple | list):
+        parts = dataset
+    sizes = [_length(dataset), *map(_length, parts)]
+    return max(sizes)
+
+
+def _length(value: Any) -> int:
+    """The length of a collection; 1 for what has none."""
+    try:
+        return len(value)
+    except TypeError:
+        return 1
+
+
+def _distance(one: NumberVector, other: NumberVector) -> float:
+    """The Euclidean distance. Entries of dicts are compared key by key, whatever their order."""
+    if one.by_key.keys() != other.by_key.keys():
+        return float("inf")
+    distances = [_distance_of_arrays(one.by_key[key], other.by_key[key]) for key in one.by_key]
+    if not np.isfinite(distances).all():
+        return float("inf")
+    return _norm(np.array(distances))
+
+
+def _distance_of_arrays(one: Floats, other: Floats) -> float:
     """The Euclidean distance; equal infinities and two NaN in one place do not count."""
     if one.shape != other.shape:
         return float("inf")
@@ -151,19 +181,27 @@ def _norm(numbers: Floats) -> float:
     return largest * float(np.linalg.norm(numbers / largest))
 
 
-def _rounding(one: NumberVector, other: NumberVector) -> float:
-    """What rounding may add to a distance."""
-    relative = _DIGITS_LOST * max(one.spacing, other.spacing)
-    return sum(
-        relative * _norm(vector.numbers[np.isfinite(vector.numbers)]) for vector in (one, other)
+def _rounding(one: NumberVector, other: NumberVector, bound: float, records: int) -> float:
+    """What rounding may add to a distance.
+
+    Digits of the results are lost where these are computed, and digits of the sum of all records,
+    each of them up to the bound, before they cancel.
+    """
+    spacing = max(one.spacing, other.spacing)
+    of_results = sum(
+        _DIGITS_LOST * spacing * _norm(vector.numbers[np.isfinite(vector.numbers)])
+        for vector in (one, other)
     )
+    return of_results + (records * spacing + _LEAST_EXCESS) * bound
 
 
-def _check_repeatable(step: Callable[..., Any], pair: Pair, moved: Movement) -> None:
+def _check_repeatable(
+    step: Callable[..., Any], moved: Movement, results: tuple[NumberVector, NumberVector]
+) -> None:
     """Raises an InputError if the step returns something else when it is called again."""
-    for dataset, before in zip((pair.left, pair.right), moved.values, strict=True):
+    for dataset, before in zip((moved.pair.left, moved.pair.right), results, strict=True):
         again = _run(step, dataset, moved.seed)
-        if not _distance(before, again.numbers) <= moved.rounding:
+        if not _distance(before, again) <= moved.rounding:
             raise InputError(
                 "step returns something else when it is called again with the same dataset: "
                 "without noise it must depend on its arguments alone. Take random numbers from a "

@@ -3,7 +3,7 @@
 Libraries are recognised by the methods of their objects, so that none of them is imported.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from epsilometer.arrays import Floats
 from epsilometer.errors import InputError, short_repr
 
 # The spacing of numbers above 1, by the name of their type. Whole numbers and truth values have no
-# rounding of their own, but sums of them are compared as doubles.
+# rounding of their own, but are compared as doubles.
 _SPACING = {
     "bfloat16": 2.0**-7,
     "float16": 2.0**-10,
@@ -26,11 +26,14 @@ class NumberVector(NamedTuple):
 
     Attributes:
         numbers: shape (n,).
-        spacing: the relative spacing of the coarsest type of number among them.
+        spacing: the relative spacing of the coarsest type of number among them. Doubles that are
+            all single-precision numbers count as these, because converting them hides their type.
+        by_key: the same numbers by the keys of the dicts that they are in; () if in none.
     """
 
     numbers: Floats
     spacing: float
+    by_key: dict[tuple[Hashable, ...], Floats]
 
 
 def as_vector(name: str, value: Any) -> NumberVector:
@@ -44,18 +47,51 @@ def as_vector(name: str, value: Any) -> NumberVector:
     Raises:
         InputError: something in it is no number.
     """
-    parts: list[Floats] = []
-    spacings = [_SPACING["float64"]]
-    _collect(name, value, parts, spacings)
-    numbers = np.concatenate(parts) if parts else np.zeros(0)
-    return NumberVector(numbers, max(spacings))
+    arrays = list(_arrays(name, value, ()))
+    numbers = _joined(arrays)
+    rounded = [array for array in arrays if not array.is_whole]
+    spacing = max((array.spacing for array in rounded), default=_SPACING["float64"])
+    if rounded and _is_single_precision(_joined(rounded)):
+        spacing = max(spacing, _SPACING["float32"])
+    arrays_by_key: dict[tuple[Hashable, ...], list[_FlatArray]] = {}
+    for array in arrays:
+        arrays_by_key.setdefault(array.keys, []).append(array)
+    by_key = {keys: _joined(arrays) for keys, arrays in arrays_by_key.items()}
+    return NumberVector(numbers, spacing, by_key)
 
 
-def _collect(name: str, value: Any, parts: list[Floats], spacings: list[float]) -> None:
-    """Appends the numbers of a value, and the spacings of their types."""
+class _FlatArray(NamedTuple):
+    """One array inside of a value.
+
+    Attributes:
+        keys: those of the dicts that it is in, from the outermost on.
+        numbers: shape (n,).
+        spacing: the relative spacing of its type.
+        is_whole: whether its type holds whole numbers or truth values.
+    """
+
+    keys: tuple[Hashable, ...]
+    numbers: Floats
+    spacing: float
+    is_whole: bool
+
+
+def _joined(arrays: Sequence[_FlatArray]) -> Floats:
+    return np.concatenate([array.numbers for array in arrays]) if arrays else np.zeros(0)
+
+
+def _is_single_precision(numbers: Floats) -> bool:
+    """Whether numbers lose nothing in single precision."""
+    with np.errstate(over="ignore"):
+        is_kept = numbers.astype(np.float32) == numbers
+    return bool((is_kept | np.isnan(numbers)).all())
+
+
+def _arrays(name: str, value: Any, keys: tuple[Hashable, ...]) -> Iterator[_FlatArray]:
+    """All arrays of a value, in its order."""
     if isinstance(value, Mapping):
-        for part in value.values():
-            _collect(name, part, parts, spacings)
+        for key, part in value.items():
+            yield from _arrays(name, part, (*keys, key))
         return
     is_array = hasattr(value, "dtype") or isinstance(value, bool | int | float)
     if not is_array:
@@ -65,16 +101,17 @@ def _collect(name: str, value: Any, parts: list[Floats], spacings: list[float]) 
                 "give numbers, arrays or tensors, or lists and dicts of them"
             )
         for part in value:
-            _collect(name, part, parts, spacings)
+            yield from _arrays(name, part, keys)
         return
-    type_name = str(getattr(value, "dtype", "float64")).rpartition(".")[2]
+    type_name = str(getattr(value, "dtype", type(value).__name__)).rpartition(".")[2]
     array = opened(value)
     try:
         numbers = np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} holds {short_repr(value)}, which is no number") from error
-    parts.append(numbers.reshape(-1))
-    spacings.append(_SPACING.get(type_name, _SPACING["float64"]))
+    spacing = _SPACING.get(type_name, _SPACING["float64"])
+    is_whole = type_name.startswith(("int", "uint", "bool"))
+    yield _FlatArray(keys, numbers.reshape(-1), spacing, is_whole)
 
 
 def opened(value: Any) -> Any:

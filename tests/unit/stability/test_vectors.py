@@ -48,7 +48,13 @@ def test_tensors_come_without_gradient_device_and_coarse_type():
     ("dtype", "spacing"), [(np.float64, 2.0**-52), (np.float32, 2.0**-23), (np.int64, 2.0**-52)]
 )
 def test_the_spacing_is_that_of_the_coarsest_type(dtype, spacing):
-    assert as_vector("value", [np.ones(2, dtype), 1.0]).spacing == spacing
+    assert as_vector("value", [np.ones(2, dtype), 0.1]).spacing == spacing
+
+
+def test_doubles_that_lose_nothing_in_single_precision_may_be_converted():
+    assert as_vector("value", [0.5, np.float64(np.float32(0.1))]).spacing == 2.0**-23
+    assert as_vector("value", [1, True, np.arange(3)]).spacing == 2.0**-52
+    assert as_vector("value", [1e300, 0.5]).spacing == 2.0**-52
 
 
 def test_arrays_of_jax():
