@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betaincc, betaincinv
+from scipy.special import betaincc, betainccinv, betaincinv
 
 from epsilometer.arrays import Booleans, Floats, Integers
 from epsilometer.bounds.bands import Band
@@ -63,6 +63,10 @@ _LEVELS: Floats = np.unique(
 )
 # Relative. Incomplete beta functions are computed up to less than this.
 _ROUNDING = 1e-9
+# Relative, and per score. Their inverses err by a sixteenth of this at 10 to 10^9 scores, each of
+# which moves the level by a multiple of it, so they are moved to the safe side.
+_ROUNDING_OF_INVERSE = 1e-13
+_ROUNDING_OF_INVERSE_PER_SCORE = 1e-15
 # Largest value of a parameter that is tried, by doubling.
 _LARGEST_VALUE = 1024.0
 # Halvings of the bracket of a bound. The bracket is no wider than the bound, or than 1.
@@ -122,18 +126,16 @@ class Tails:
 
     def least_masses(self, failure_probability: float) -> Floats:
         """Lower bounds on the masses on the own side, each with this failure probability."""
-        return np.asarray(
-            betaincinv(self.ranks, self.n_own - self.ranks + 1.0, failure_probability),
-            dtype=np.float64,
-        )
+        return _masses_at(self.ranks, self.n_own, failure_probability)
 
     def greatest_masses(self, failure_probability: float) -> Floats:
         """Upper bounds on the masses on the other side (Clopper–Pearson), likewise."""
         misses = self.n_other - self.counts
         has_misses = misses > 0
-        bounds = betaincinv(
-            self.counts + 1.0, np.where(has_misses, misses, 1), 1.0 - failure_probability
+        bounds = betainccinv(
+            self.counts + 1.0, np.where(has_misses, misses, 1), failure_probability
         )
+        bounds = np.minimum(bounds * (1.0 + _inverse_margin(self.n_other)), 1.0)
         return np.where(has_misses, bounds, 1.0)
 
 
@@ -311,8 +313,18 @@ def _laws_of_masses(n: int) -> Floats:
     Returns:
         Shape (ranks, slices).
     """
-    ranks = ranks_of(n)[:, None].astype(np.float64)
-    return np.asarray(betaincinv(ranks, n - ranks + 1.0, _LEVELS[None, :-1]), dtype=np.float64)
+    return _masses_at(ranks_of(n)[:, None], n, _LEVELS[None, :-1])
+
+
+def _masses_at(ranks: Integers, n: int, levels: Floats | float) -> Floats:
+    """The quantiles of Beta(rank, n − rank + 1) at some levels, or slightly less; broadcast."""
+    masses = betaincinv(ranks.astype(np.float64), n - ranks + 1.0, levels)
+    return np.asarray(masses * (1.0 - _inverse_margin(n)), dtype=np.float64)
+
+
+def _inverse_margin(n: int) -> float:
+    """By how much, relatively, an inverse incomplete beta function of n scores may err."""
+    return _ROUNDING_OF_INVERSE + _ROUNDING_OF_INVERSE_PER_SCORE * n
 
 
 def _first_trial(claim: Claim) -> float:

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import betainc, betaincc
 from scipy.stats import beta, binom, norm
 
 from epsilometer.bounds.inverse_curves import least_q
-from epsilometer.bounds.rank_test import RankTest, ranks_of
+from epsilometer.bounds.rank_test import _LEVELS, RankTest, Tails, _masses_at, ranks_of
 from epsilometer.claims import ZCDP, ApproxDeltaDP, ApproxDP, GaussianDP, PureDP, TradeOffDP
 
 GRID = (np.arange(300) + 0.5) / 300
@@ -133,3 +134,28 @@ def test_a_high_confidence_can_be_reached():
     apart = RankTest.of_scores(np.ones(1000), np.zeros(1000))
     assert apart.p_value(PureDP(1.0)) < 1e-12
     assert apart.bound(PureDP(0.0), 1e-9) > 1.0
+
+
+@pytest.mark.parametrize("n", [10, 1000, 200_000, 10**6, 10**8])
+def test_masses_are_quantiles_or_less_however_many_scores(n):
+    """The law of U is cut at levels; a mass above its quantile would make p-values too small."""
+    levels = _LEVELS[1:-1]
+    ranks = ranks_of(n)[:, None]
+    reached = betainc(ranks.astype(float), n - ranks + 1.0, _masses_at(ranks, n, levels))
+    assert np.all(reached <= levels)
+    # … and hardly less, beside slices that are up to a third of their level wide.
+    assert np.all(reached >= levels * 0.95)
+
+
+@pytest.mark.parametrize("failure_probability", [1e-14, 1e-9, 0.01])
+@pytest.mark.parametrize("n", [40, 10**6])
+def test_limits_of_a_band_are_spent_at_their_share(failure_probability, n):
+    counts = np.array([0, 3, n // 3])
+    ranks = np.array([1, 4, n // 2])
+    tails = Tails(ranks=ranks, n_own=n, counts=counts, n_other=n, share=1.0)
+    least = tails.least_masses(failure_probability)
+    greatest = tails.greatest_masses(failure_probability)
+    # P(the k-th largest cuts off a mass below `least`), and P(counts or fewer | mass `greatest`).
+    allowed = failure_probability * (1.0 + 1e-12)
+    assert np.all(betainc(ranks.astype(float), n - ranks + 1.0, least) <= allowed)
+    assert np.all(betaincc(counts + 1.0, n - counts.astype(float), greatest) <= allowed)
