@@ -145,40 +145,62 @@ def mean_distance(places: Floats, low: Floats | float, high: Floats | float) -> 
 def cells_for(assumption: LipschitzDensities, n: int, confidence: float) -> int:
     """Returns the number of cells that promises the shortest interval, before anything is drawn.
 
-    It is the best for two uniform densities, whose counts are about n/m.
+    It is the best for two uniform densities, whose counts are about n/m. Where no number promises
+    an upper end, the lower end decides.
 
     Args:
         assumption: the domain and C.
         n: draws per input.
         confidence: of the interval.
     """
-    best = 1
-    best_length = math.inf
-    cells = 1
-    while cells <= n:
-        length = _promised_length(assumption, n, confidence, cells)
-        if length < best_length:
-            best = cells
-            best_length = length
-        cells = max(cells + 1, round(_GROWTH * cells))
-    return best
+    numbers = _numbers_of_cells(n)
+    lengths = [_promised_length(assumption, n, confidence, cells) for cells in numbers]
+    if math.isinf(min(lengths)):
+        lengths = [_promised_loss(assumption, n, confidence, cells) for cells in numbers]
+    return numbers[lengths.index(min(lengths))]
+
+
+def _numbers_of_cells(n: int) -> list[int]:
+    """Returns the numbers of cells that are compared, from 1 to n."""
+    numbers = [1]
+    while (following := max(numbers[-1] + 1, round(_GROWTH * numbers[-1]))) <= n:
+        numbers.append(following)
+    return numbers
+
+
+def _limits_of_even_cells(n: int, confidence: float, cells: int) -> tuple[float, float]:
+    """Returns the limits of the probability of a cell that has n/m of the draws."""
+    failure_per_limit = (1.0 - confidence) / (4 * cells)
+    count = Counts(n // cells, n)
+    return lower(count, failure_per_limit), upper(count, failure_per_limit)
 
 
 def _promised_length(
     assumption: LipschitzDensities, n: int, confidence: float, cells: int
 ) -> float:
     """Returns the length of the interval of ε* if each cell of both inputs has n/m draws."""
-    failure_per_limit = (1.0 - confidence) / (4 * cells)
-    count = Counts(n // cells, n)
     width = assumption.length / cells
-    low = lower(count, failure_per_limit)
-    high = upper(count, failure_per_limit)
+    low, high = _limits_of_even_cells(n, confidence, cells)
     slack = assumption.lipschitz * width / 2.0
     density_low = max(low / width - slack, assumption.least_density)
     density_high = min(high / width + slack, assumption.greatest_density)
     if density_low <= 0.0 or low <= 0.0:
         return math.inf
     return math.log(density_high / density_low) + math.log(high / low)
+
+
+def _promised_loss(assumption: LipschitzDensities, n: int, confidence: float, cells: int) -> float:
+    """Returns how far below ε* the lower end may lie if each cell of both inputs has n/m draws.
+
+    Few cells blur what a density can rise by within one of them; many hold few draws.
+    """
+    low, high = _limits_of_even_cells(n, confidence, cells)
+    if low <= 0.0:
+        return math.inf
+    width = assumption.length / cells
+    # A density of 1/(b − a) in the mean of a cell may rise to this multiple of it.
+    rise = 1.0 + assumption.lipschitz * width / 2.0 * assumption.length
+    return math.log(rise) + math.log(high / low)
 
 
 def exact_interval(

@@ -200,6 +200,16 @@ def test_more_draws_take_more_cells_and_a_steeper_density_too():
     )
 
 
+@pytest.mark.parametrize("length", [1.0, 50.0])
+@pytest.mark.parametrize("slope", [100.0, 1e4])
+def test_where_no_upper_end_can_be_promised_the_lower_end_decides(slope, length):
+    """So steep a density may fall to 0 between any two places, but counts of cells still differ."""
+    steep = LipschitzDensities((0.0, length), slope / length**2)
+    cells = cells_for(steep, 1000, 0.9)
+    assert 8 <= cells <= 200
+    assert cells <= cells_for(steep, 100_000, 0.9)
+
+
 # --- as users call it ---------------------------------------------------------------------------------------
 
 
@@ -237,6 +247,26 @@ def test_a_steep_density_has_an_interval_too():
     # The right density is 0 at both ends.
     assert back.upper == math.inf
     assert back.precision == math.inf
+
+
+def test_densities_that_differ_have_a_lower_end_whatever_the_slope():
+    """The lower end needs no assumption, so that a large C must not take it away."""
+
+    def halves(side, n, rng):
+        return 0.5 * (rng.random(n) + side)
+
+    found = em.ldp.estimate(
+        em.from_batch(halves),
+        (0, 1),
+        domain=UNIT,
+        lipschitz=1e3,
+        n=1000,
+        interval="exact",
+        seed=0,
+    )
+    assert found.lower > 1.0
+    assert found.upper == math.inf
+    assert found.estimate >= found.lower
 
 
 @pytest.mark.parametrize(
