@@ -41,6 +41,10 @@ _ROWS_AT_ONCE = 1 << 18
 # Steps of a grid's margin at most. A larger margin matters only when the box is tiny next to a
 # bandwidth; the density is flat there.
 _WIDEST_MARGIN = 40_000
+# Points of a grid with its margin at most, 2^25: a quarter of a GiB. In several dimensions a box
+# that is small next to a bandwidth has few places and an immense margin; then sums over the draws
+# themselves take less time and memory.
+_MOST_GRID_POINTS = 1 << 25
 
 
 def tkde(  # noqa: PLR0917  # researchers call it as the paper writes it
@@ -373,8 +377,10 @@ class MarginGrid:
             kernel: the kernel.
             limits: ends of the support, at which the density is reflected.
         """
-        draws = rows if limits is None else reflected(rows, limits)
         sizes = self.steps + 2 * self.margin + 1
+        if math.prod(sizes.tolist()) > _MOST_GRID_POINTS:
+            return kernel_density(rows, self.places(), h, kernel, limits)
+        draws = rows if limits is None else reflected(rows, limits)
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = (draws - self.low) / self.step + self.margin
             is_near = np.all((scaled >= 0) & (scaled < sizes - 1), axis=1)

@@ -15,6 +15,7 @@ from epsilometer.methods.published.local.kernels import (
     robust_scales,
     rule_of_thumb,
 )
+from epsilometer.methods.published.local.options import Box
 
 
 def tkde_literally(sample, t, h, floor):
@@ -198,6 +199,21 @@ def test_binned_densities_are_near_the_direct_ones(dimension, rng):
     assert np.allclose(
         binned[chosen], direct, rtol=0.03 if dimension > 2 else 0.01, atol=1e-4 * direct.max()
     )
+
+
+@pytest.mark.parametrize("shape", ["product", "spherical"])
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_a_region_that_is_tiny_next_to_a_bandwidth_needs_no_memory(dimension, shape, rng):
+    """The margin of a grid grows with bandwidth over region; its memory with a power of that."""
+    rows = rng.normal(size=(300, dimension))
+    low = np.full(dimension, -1e-3)
+    h = np.full(dimension, 0.6)
+    kernel = find_space_kernel("epanechnikov", shape, dimension)
+    limits = Box(np.full(dimension, -np.inf), np.full(dimension, 0.5))
+    grid = MarginGrid.over(low, -low, np.stack([h, h]), kernel)
+    densities = grid.density(rows, h, kernel, limits)
+    direct = kernel_density(rows, grid.places(), h, kernel, limits)
+    assert np.allclose(densities, direct)
 
 
 def test_reflection_repairs_the_density_at_an_end_of_the_support():
