@@ -182,12 +182,16 @@ def check_pair(pair: Pair) -> Pair:
     return pair
 
 
-def as_pairs(inputs: object) -> list[Pair]:
+def as_pairs(inputs: object, name: str = "inputs") -> list[Pair]:
     """Returns one or more pairs, from a `Pair`, a 2-tuple, or a list of them.
 
     A 2-tuple is one pair, whatever it holds. A list is a list of pairs, so what it holds must be
     pairs: a list is also the commonest dataset, and two datasets in a list would otherwise pass for
     two pairs.
+
+    Args:
+        inputs: as the user gave them.
+        name: of the argument, for error texts.
 
     Raises:
         InputError: for anything else; the message says how to write it.
@@ -200,7 +204,7 @@ def as_pairs(inputs: object) -> list[Pair]:
             return [as_pair(inputs)]
         if all(_is_pair(item) for item in inputs):
             return [as_pair(item) for item in inputs]
-    raise InputError(f"inputs={_summary(inputs)} {_why_no_pairs(inputs)}")
+    raise InputError(f"{name}={_summary(inputs)} {_why_no_pairs(inputs)}")
 
 
 def as_pair(pair: object, *, equal: bool = False) -> Pair:

@@ -24,6 +24,8 @@ from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Outputs
 from epsilometer.outputs.columns import concatenate
 
+# An estimator gets its draws at once; more than this fill the memory.
+_MOST_DRAWS = 10**8
 # Directions of an estimate in the seeds of its draws.
 _FORWARD = 0
 _BACKWARD = 1
@@ -144,7 +146,8 @@ def audit(
             failure, rng)` that returns an estimate of D(P ‖ Q) as a number. p(n) and q(n) draw n
             fresh outputs; `p(n).numbers()` is an array, if they are single numbers.
         trials: T, the most pairs to try.
-        samples: n, the sample size that estimators are given; each direction has draws of its own.
+        samples: n, the sample size that estimators are given, at most 10⁸; each direction has draws
+            of its own.
         threshold: τ: δ for the approximate testers, ε or min(ε, 2αε²) for the Rényi tester.
         failure: β of each estimate.
         seed: makes it repeatable.
@@ -166,7 +169,7 @@ def audit(
         True
     """
     allowed = check_whole("trials", trials, 1)
-    n = check_whole("samples", _as_whole(samples), 2)
+    n = _check_draws("samples", samples, 2)
     tau = check_number("threshold", threshold)
     _check_failure(failure)
     _check_estimator(estimator)
@@ -199,7 +202,7 @@ def audit(
         allowed=allowed,
         threshold=tau,
         failure=failure,
-        estimator_guarantee=getattr(estimator, "guarantee", "that of the given estimator"),
+        estimator_guarantee=_guarantee_of(estimator),
         seed=run_seed,
     )
 
@@ -252,6 +255,23 @@ def _as_whole(samples: object) -> object:
     return int(samples) if isinstance(samples, float) and samples.is_integer() else samples
 
 
+def _check_draws(name: str, value: object, fewest: int, hint: str = "") -> int:
+    """Returns a number of draws that fit into memory together, or raises an InputError."""
+    n = check_whole(name, _as_whole(value), fewest, hint=hint)
+    if n > _MOST_DRAWS:
+        raise InputError(
+            f"{name}={n} is above {_MOST_DRAWS:,}: an estimator keeps all of them in memory; take "
+            "fewer, or epsilometer.audit, which counts them in chunks"
+        )
+    return n
+
+
+def _guarantee_of(estimator: Estimator) -> str:
+    """Returns what an estimator says that its estimate promises, if it says so in words."""
+    guarantee = getattr(estimator, "guarantee", None)
+    return guarantee if isinstance(guarantee, str) else "that of the given estimator"
+
+
 def _check_failure(failure: object) -> None:
     number = check_number("failure", failure)
     if not 0.0 < number < 1.0:
@@ -279,9 +299,8 @@ def _draw(source: Mechanism, dataset: Any, sequence: np.random.SeedSequence) -> 
     """Returns a function that draws fresh outputs: no two calls share a stream."""
 
     def draw(n: int) -> Outputs:
-        check_whole("n", _as_whole(n), 1, hint="; that many outputs an estimator asked for")
         chunks: list[Outputs] = []
-        left_to_draw = int(n)
+        left_to_draw = _check_draws("n", n, 1, hint="; that many outputs an estimator asked for")
         while left_to_draw > 0:
             size = min(left_to_draw, source.chunk_size)
             (child,) = sequence.spawn(1)
@@ -318,7 +337,7 @@ class _Generator:
                 finders.Random(generator, uniform=True, trials=trials, seed=seed), trials, seed
             )
         if isinstance(generator, Pair | list | tuple):
-            return cls(islice(cycle(as_pairs(generator)), trials), _ignore)
+            return cls(islice(cycle(as_pairs(generator, "generator")), trials), _ignore)
         if callable(generator):
             return cls(_generated(generator, trials, seed), _ignore)
         if isinstance(generator, Iterable) and not isinstance(generator, str | bytes | Mapping):

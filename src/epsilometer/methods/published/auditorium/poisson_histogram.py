@@ -68,15 +68,22 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
-            low, high = (as_number("bounds", end) for end in self.bounds)
-            if not -math.inf < low < high < math.inf:
-                raise InputError(f"bounds={self.bounds!r} must be two finite numbers, (low, high)")
+            _check_bounds(self.bounds)
         check_whole("cells", self.cells, 2)
         check_choice("certificate", self.certificate, hockey_stick.CERTIFICATES)
         hockey_stick.check_epsilon(self.epsilon)
         check_positive("margin", self.margin)
         if self.tolerance is not None:
             check_positive("tolerance", self.tolerance)
+
+
+def _check_bounds(bounds: object) -> None:
+    """Raises an InputError for what is not (low, high)."""
+    if isinstance(bounds, tuple | list | np.ndarray) and len(bounds) == 2:
+        low, high = (as_number("bounds", end) for end in bounds)
+        if -math.inf < low < high < math.inf:
+            return
+    raise InputError(f"bounds={bounds!r:.100} must be two finite numbers, (low, high), low < high")
 
 
 @dataclass(frozen=True, slots=True)

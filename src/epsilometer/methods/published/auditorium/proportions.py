@@ -6,12 +6,13 @@ Reference: Kong, Muñoz Medina, Ribero, Syed (2023), "DP-Auditorium: a Large Sca
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from epsilometer.bisection import rejected_end
 from epsilometer.bounds import Counts, lower
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, blamed
 from epsilometer.methods.published.adapters import takes_arguments
 
 # A lower bound on p from (hits, trials, failure probability), where hits ~ Binomial(trials, p).
@@ -84,7 +85,7 @@ def find_proportion(proportion: str | ProportionBound) -> ProportionBound:
     """
     if callable(proportion):
         return _checked(proportion)
-    if proportion not in PROPORTIONS:
+    if not isinstance(proportion, str) or proportion not in PROPORTIONS:
         known = ", ".join(map(repr, PROPORTIONS))
         raise InputError(
             f"proportion={proportion!r:.100} must be one of {known}, or a function of hits, "
@@ -102,9 +103,11 @@ def _checked(function: ProportionBound) -> ProportionBound:
         )
 
     def bound(hits: int, trials: int, failure_probability: float) -> float:
-        lower_bound = function(hits, trials, failure_probability)
+        with blamed(f"proportion={function!r:.100} failed on {hits} hits in {trials} trials"):
+            lower_bound: Any = function(hits, trials, failure_probability)
+        is_number = isinstance(lower_bound, int | float | np.integer | np.floating)
         # NaN is not at most 1 either.
-        if not isinstance(lower_bound, int | float | np.number) or not lower_bound <= 1.0:
+        if not is_number or isinstance(lower_bound, bool) or not lower_bound <= 1.0:
             raise InputError(
                 f"proportion={function!r:.100} returned {lower_bound!r:.60}, which is no "
                 "lower bound on a probability: a number of at most 1"

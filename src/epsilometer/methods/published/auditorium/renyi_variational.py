@@ -152,6 +152,9 @@ def published_divergence(
     if n < 1:
         return -math.inf
     error = published_error(function.order, function.bound, n, failure_probability)
+    # So large a C may overflow R, too: ∞ − ∞ would be no number.
+    if math.isinf(error):
+        return -math.inf
     return function.estimate(left, right) - error
 
 

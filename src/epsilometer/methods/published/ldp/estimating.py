@@ -61,7 +61,7 @@ class LocalEstimate:
         assumption: what the guarantee rests on, in words.
         order: of the Rényi divergence; None for pure ε.
         pair: the inputs with the largest estimate, left‖right.
-        cells: cells per input.
+        cells: cells per input; with one, an exact interval is what the assumption alone allows.
         samples: draws per input.
         midpoints: inputs that were drawn from; None for one pair.
         planned_samples: the samples per input that the guarantee needs.
@@ -475,11 +475,11 @@ def lipschitz_hint(
 
     Guarantee: none. Do not treat a constant that was estimated from draws as known.
     """
-    if len(inputs) < 1 or n < _FEWEST_CELLS:
-        raise InputError(
-            f"inputs={inputs!r:.100}, n={n!r}: at least one input and {_FEWEST_CELLS} draws are "
-            "needed"
-        )
+    check_whole("n", n, _FEWEST_CELLS)
+    if not isinstance(inputs, Sequence | np.ndarray) or isinstance(inputs, str):
+        raise InputError(f"inputs={inputs!r:.100} must be a list of inputs, e.g. [0.0, 0.5, 1.0]")
+    if len(inputs) < 1:
+        raise InputError("inputs is empty: at least one input is needed")
     low, high = formulas.check_interval("domain", domain)
     # The fifth root keeps the noise of a slope, about √(m³/n), falling as n grows.
     cells = formulas.Cells((low, high), max(_FEWEST_CELLS, round(n**0.2)))

@@ -12,7 +12,9 @@ import numpy as np
 
 from epsilometer.claims.base import check_confidence
 from epsilometer.engine import check_seed
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, blamed
+from epsilometer.inputs import Pair
+from epsilometer.methods.published.adapters import takes_arguments
 from epsilometer.methods.published.local.mpl import data_centric
 from epsilometer.one_line import fields_on_one_line
 
@@ -105,10 +107,8 @@ def level_map(
         >>> [level.lower_bound > 0.5 for level in levels.levels]
         [True, True]
     """
-    range_of_datasets = list(datasets)
-    if not range_of_datasets:
-        raise InputError("datasets is empty: give at least one dataset")
-    if not callable(neighbours):
+    range_of_datasets = _as_datasets(datasets)
+    if not callable(neighbours) or not takes_arguments(neighbours, 1):
         raise InputError(
             f"neighbours={neighbours!r:.80} must be a function from a dataset to its neighbours"
         )
@@ -117,10 +117,12 @@ def level_map(
     first_seed = check_seed(seed)
     levels: list[DatasetLevel] = []
     for number, dataset in enumerate(range_of_datasets):
+        with blamed(f"neighbours={neighbours!r:.80} failed on the dataset {dataset!r:.80}"):
+            of_dataset = neighbours(dataset)
         result = data_centric(
             mechanism,
             dataset,
-            list(neighbours(dataset)),
+            of_dataset,
             confidence=each_confidence,
             seed=_seed_of_dataset(first_seed, number),
             **settings,
@@ -135,6 +137,16 @@ def level_map(
             )
         )
     return LevelMap(levels=tuple(levels), confidence=confidence, seed=first_seed)
+
+
+def _as_datasets(datasets: object) -> list[Any]:
+    """Returns the datasets of a map, at least one, or raises an InputError."""
+    if isinstance(datasets, Pair | str | bytes) or not isinstance(datasets, Iterable):
+        raise InputError(f"datasets={datasets!r:.80} must be a list of datasets")
+    found = list(datasets)
+    if not found:
+        raise InputError("datasets is empty: give at least one dataset")
+    return found
 
 
 def _seed_of_dataset(seed: int, number: int) -> int:

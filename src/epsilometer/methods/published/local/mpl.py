@@ -12,7 +12,7 @@ import numpy as np
 
 from epsilometer.arrays import Floats
 from epsilometer.claims import PureDP
-from epsilometer.claims.base import check_confidence
+from epsilometer.claims.base import check_confidence, check_whole
 from epsilometer.engine import Phase, Sampler, check_seed, open_helpful_runner
 from epsilometer.engine.streams import Stream
 from epsilometer.errors import InputError
@@ -22,7 +22,7 @@ from epsilometer.mechanisms import as_mechanism
 from epsilometer.methods.base import Task
 from epsilometer.methods.published.local.loss import LossFunction, estimate_loss, with_chosen
 from epsilometer.methods.published.local.method import LocalMethod, OutcomeProposal, PlaceProposal
-from epsilometer.methods.published.local.options import Options, check_size
+from epsilometer.methods.published.local.options import FEWEST_DRAWS, Options
 from epsilometer.methods.published.local.pointwise import proof_bandwidth
 from epsilometer.one_line import fields_on_one_line
 from epsilometer.outputs import Outputs
@@ -114,6 +114,7 @@ def dpl(  # noqa: PLR0917  # researchers call it as the paper writes it
 
     Reference: Askin, Kutta, Dette (2022), Algorithm 3.
     """
+    check_whole("n", n, FEWEST_DRAWS)
     options = with_chosen(Options(n=n, region=region, floor=floor), chosen)
     inputs = as_pair(pair)
     source = as_mechanism(mechanism)
@@ -170,10 +171,12 @@ def mpl(  # noqa: PLR0917  # researchers call it as the paper writes it
     Reference: Askin, Kutta, Dette (2022), Algorithm 4 (with the second density that of the same
         pair's other input).
     """
+    # An audit divides its draws where these are None; here nothing says how many there are.
+    check_whole("n", n, FEWEST_DRAWS)
+    check_whole("N", N, FEWEST_DRAWS)
     options = with_chosen(Options(n=n, N=N, region=region, floor=floor, select=select), chosen)
-    check_size("n", n)
     check_confidence(confidence)
-    candidates = as_pairs(pairs)
+    candidates = as_pairs(pairs, "pairs")
     source = as_mechanism(mechanism)
     sampler = Sampler(source, check_seed(seed), open_helpful_runner(jobs, waits=source.waits))
     method = LocalMethod(options)
@@ -233,6 +236,8 @@ def data_centric(
 
     Reference: Askin, Kutta, Dette (2022), (5).
     """
+    if "pairs" in settings:
+        raise InputError("pairs= is no setting here: they are the dataset with each neighbour")
     others = check_datasets(dataset, neighbours)
     # The dataset itself may be among its neighbours, but not alone.
     pairs = [Pair(dataset, neighbour, equal=len(others) > 1) for neighbour in others]

@@ -35,7 +35,7 @@ Region = tuple[Bound, Bound]
 KINDS = ("auto", "discrete", "continuous", "mixed")
 SELECTIONS = ("loss", "bound")
 # Fewer draws than this estimate nothing.
-_FEWEST_DRAWS = 10
+FEWEST_DRAWS = 10
 
 
 class Box(NamedTuple):
@@ -157,7 +157,7 @@ def _check_undersmoothing(name: str, value: float) -> None:
 def check_size(name: str, value: int | None) -> None:
     """Checks a number of draws: a whole number of at least 10, or None."""
     if value is not None:
-        check_whole(name, value, _FEWEST_DRAWS)
+        check_whole(name, value, FEWEST_DRAWS)
 
 
 def check_floor(floor: float | None) -> None:

@@ -166,6 +166,10 @@ def lower_bound_of_pairs(
 
     Reference: Kutta, Askin, Dunsche (2024), (8).
     """
+    if not isinstance(samples, tuple | list):
+        raise InputError(
+            f"samples={one_line(samples)} must be a list of pairs (left outputs, right outputs)"
+        )
     if not samples:
         raise InputError("samples is empty: give at least one pair of samples")
     for pair in samples:

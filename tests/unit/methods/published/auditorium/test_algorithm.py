@@ -155,6 +155,7 @@ def test_an_estimator_without_a_guarantee_says_so():
     [
         ({"trials": 0}, "trials=0"),
         ({"samples": 1}, "samples=1"),
+        ({"samples": 10**13}, r"samples=1\d+ .*keeps all of them in memory"),
         ({"threshold": "high"}, "threshold='high'"),
         ({"samples": "10k"}, "samples='10k'"),
         ({"threshold": em.PureDP(1.0)}, "threshold=PureDP"),
@@ -222,9 +223,9 @@ def test_sizes_are_read_as_in_an_audit(samples):
         (lambda: PAIR, r"random generator"),
         (lambda first, second: PAIR, r"random generator"),
         (lambda rng: None, "is not a pair"),
-        ([], "is empty"),
+        ([], r"generator=\[\] is empty"),
         (iter([]), "no pair"),
-        ([(0, 1), 2], "neither"),
+        ([(0, 1), 2], "generator=.*neither"),
         (iter([(0, 1), 2]), "is not a pair"),
     ],
 )
@@ -249,6 +250,7 @@ def test_a_generator_that_makes_no_pairs_is_told(generator, message):
         (lambda p, q, n, failure, rng: len(p(0)), "n=0"),
         (lambda p, q, n, failure, rng: len(p(-3)), "n=-3"),
         (lambda p, q, n, failure, rng: len(q(n / 4)), r"n=12\.5"),
+        (lambda p, q, n, failure, rng: len(p(n**9)), r"n=19\d+ .*keeps all of them in memory"),
     ],
 )
 def test_an_estimator_that_estimates_nothing_is_told(estimator, message):
@@ -277,3 +279,20 @@ def test_draws_that_are_used_as_an_array_are_explained():
                 threshold=9.0,
             )
         assert any("numbers()" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("guarantee", [None, 5, ["exact"]])
+def test_an_attribute_that_is_no_guarantee_says_nothing(guarantee):
+    """`guarantee` is a common name: only a text under it is a statement about the estimate."""
+
+    class Estimator:
+        def __init__(self):
+            self.guarantee = guarantee
+
+        def __call__(self, p, q, n, failure, rng):
+            return 0.5
+
+    result = em.auditorium.audit(
+        NOISY, PAIR, Estimator(), trials=1, samples=10, threshold=0.1, seed=0
+    )
+    assert "that of the given estimator" in result.guarantee

@@ -123,6 +123,14 @@ def test_mmd_passes_everything_above_its_limit(epsilon, passes, rng):
     assert [len(draws) for draws in low.drawn][-1] == 40_000
 
 
+@pytest.mark.parametrize(("order", "bound"), [(2.0, 100.0), (2.0, 1e3), (1000.0, 10.0)])
+def test_an_error_that_is_infinite_leaves_no_estimate(order, bound, rng):
+    """Where e^(αC) overflows, R itself is no number; the estimate is still a bound, the least."""
+    tester = estimators.Renyi(order, bound=bound)
+    narrow = Source(lambda n: rng.normal(scale=0.1, size=n))
+    assert tester(narrow, laplace(rng), 200, 0.05, rng) == -math.inf
+
+
 def test_what_asks_for_too_much_is_told(rng):
     tester = estimators.Histogram(6.0, cells=100, margin=0.01, bounds=(0.0, 1.0))
     with pytest.raises(InputError, match=r"draws of each side with epsilon=6\.0"):

@@ -114,6 +114,9 @@ def test_given_bounds_are_cut_into_cells_of_equal_width(rng):
         {"epsilon": -0.1},
         {"bounds": (1.0, 1.0)},
         {"bounds": (0.0, math.inf)},
+        {"bounds": 5},
+        {"bounds": (0.0,)},
+        {"bounds": (0.0, 1.0, 2.0)},
     ],
 )
 def test_nonsense_options(settings):

@@ -85,12 +85,13 @@ def test_a_function_of_the_caller_makes_the_guarantee_conditional():
     assert result.guarantee.startswith("conditional: ")
 
 
-def test_an_unknown_name_is_told():
-    with pytest.raises(em.InputError, match=r"proportion='wilson'.*clopper-pearson"):
-        em.auditorium.hockey_stick.Options(proportion="wilson")
+@pytest.mark.parametrize("unknown", ["wilson", None, 5, ["chernoff"], {"name": "chernoff"}])
+def test_an_unknown_name_is_told(unknown):
+    with pytest.raises(em.InputError, match=r"proportion=.*clopper-pearson"):
+        em.auditorium.hockey_stick.Options(proportion=unknown)
 
 
-@pytest.mark.parametrize("bound", [math.nan, 1.5, "0.9", None])
+@pytest.mark.parametrize("bound", [math.nan, 1.5, "0.9", None, True])
 def test_a_function_that_bounds_no_proportion_is_told(bound):
     proportion = find_proportion(lambda hits, trials, failure: bound)
     with pytest.raises(em.InputError, match=r"proportion=.* returned"):
@@ -100,3 +101,9 @@ def test_a_function_that_bounds_no_proportion_is_told(bound):
 def test_a_function_that_takes_something_else_is_told():
     with pytest.raises(em.InputError, match=r"\(hits, trials, failure\)"):
         em.auditorium.hockey_stick.Options(proportion=lambda hits, trials: hits / trials)
+
+
+def test_a_function_that_fails_is_blamed():
+    proportion = find_proportion(lambda hits, trials, failure: hits / (trials - 10))
+    with pytest.raises(em.InputError, match=r"proportion=.* failed.*ZeroDivisionError"):
+        proportion(9, 10, 0.05)

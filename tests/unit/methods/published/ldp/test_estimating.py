@@ -235,3 +235,19 @@ def test_a_hint_is_near_and_labelled():
     assert words.input_lipschitz is None
     with pytest.raises(em.InputError, match="at least one input"):
         em.ldp.lipschitz_hint(entry, [], domain=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n": None}, "n=None"),
+        ({"n": 3}, "n=3"),
+        ({"n": 1e3}, "n=1000.0"),
+        ({"inputs": 0.5}, r"inputs=0\.5 must be a list"),
+        ({"inputs": None}, "inputs=None must be a list"),
+    ],
+)
+def test_a_hint_from_nonsense_is_refused(given, message):
+    settings = {"inputs": [0.0], "n": 100, **given}
+    with pytest.raises(em.InputError, match=message):
+        em.ldp.lipschitz_hint(ENTRY, domain=(0.0, 1.0), **settings)

@@ -63,8 +63,21 @@ def test_each_level_is_the_data_centric_one_of_the_paper():
         ([], next_ones, "datasets is empty"),
         ([0.0], [1.0], "must be a function"),
         ([0.0], lambda x: [], "neighbours is empty"),
+        (5, next_ones, "datasets=5 must be"),
+        (None, next_ones, "datasets=None must be"),
+        ("ab", next_ones, "datasets='ab' must be"),
+        (em.Pair(0.0, 1.0), next_ones, r"datasets=Pair.* must be"),
+        ([0.0], lambda x: None, "neighbours=None is not a list"),
+        ([0.0], lambda x: x + 1.0, r"neighbours=1\.0 is not a list"),
+        ([0.0], lambda: [1.0], "neighbours=.* must be a function"),
+        ([0.0], lambda x: [1.0 / x], r"neighbours=.* failed on the dataset 0\.0: ZeroDivision"),
     ],
 )
 def test_what_makes_no_sense_is_told(datasets, neighbours, message):
     with pytest.raises(em.InputError, match=message):
         em.local.level_map(em.from_batch(noisy), datasets, neighbours)
+
+
+def test_pairs_are_no_setting_of_a_dataset():
+    with pytest.raises(em.InputError, match="pairs= is no setting"):
+        em.local.data_centric(em.from_batch(noisy), 0.0, [1.0], pairs=[(0.0, 1.0)])

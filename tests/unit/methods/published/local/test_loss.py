@@ -316,3 +316,21 @@ def test_mpl_keeps_the_pair_with_the_greatest_estimate():
     ]
     assert found.number == int(np.argmax(estimates)) == 1
     assert found.explored == pytest.approx(max(estimates))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"n": None}, "n=None"), ({"N": None}, "N=None"), ({"n": 9}, "n=9"), ({"N": 2.5}, r"N=2\.5")],
+)
+def test_both_steps_need_their_number_of_draws(given, message):
+    """`Options` may leave n and N to an audit, which divides its draws; `mpl` has nothing to divide."""
+    with pytest.raises(em.InputError, match=message):
+        em.local.mpl(em.zoo.laplace(), em.Pair(0.0, 1.0), **{"n": 100, "N": 200, **given})
+    if "n" in given:
+        with pytest.raises(em.InputError, match=message):
+            em.local.dpl(em.zoo.laplace(), em.Pair(0.0, 1.0), **given)
+
+
+def test_pairs_are_named_as_the_argument_is():
+    with pytest.raises(em.InputError, match=r"^pairs=\[\] is empty"):
+        em.local.mpl(em.zoo.laplace(), [])

@@ -145,3 +145,9 @@ def test_samples_that_are_no_pairs_are_told():
     for samples in ([LEFT, RIGHT], [(LEFT, RIGHT, LEFT)]):
         with pytest.raises(InputError, match="list of pairs"):
             em.renyi.lower_bound_of_pairs(samples, 2.0)
+
+
+@pytest.mark.parametrize("samples", [None, 5, np.zeros((2, 2, 50)), iter([])])
+def test_what_is_no_list_of_samples_is_told(samples):
+    with pytest.raises(em.InputError, match=r"samples=.* must be a list of pairs"):
+        em.renyi.lower_bound_of_pairs(samples, 2.0)
