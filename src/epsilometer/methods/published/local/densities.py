@@ -85,7 +85,8 @@ def tkde(  # noqa: PLR0917  # researchers call it as the paper writes it
     places = as_places(t, rows.shape[1])
     checked_kernel = options.space_kernel(rows.shape[1])
     h = bandwidth_of("bandwidth", bandwidth, rows, checked_kernel)
-    densities = kernel_density(rows, places.points, h, checked_kernel, options.support_box(len(h)))
+    limits = checked_support(options, rows)
+    densities = kernel_density(rows, places.points, h, checked_kernel, limits)
     if floor is None:
         floor = kernel_floor(len(rows), h, checked_kernel)
     floored: Floats = np.maximum(densities, floor)
@@ -292,6 +293,36 @@ def as_rows(name: str, sample: ArrayLike) -> Floats:
             f"{name} has shape {values.shape}; it must be (n,) or (n, d) with n ≥ 1 and d ≥ 1"
         )
     return rows
+
+
+def checked_support(options: Options, *samples: Floats) -> Box | None:
+    """Returns the support in which densities are reflected, None for the whole space.
+
+    Args:
+        options: settings.
+        *samples: the draws, shape (n, d) each; those that are not finite count as far away.
+
+    Raises:
+        InputError: draws lie outside the support, where none can; reflection would count them
+            twice.
+    """
+    limits = options.support_box(samples[0].shape[1])
+    if limits is None:
+        return None
+    n_outside = sum(_n_outside(rows, limits) for rows in samples)
+    if n_outside:
+        n = sum(len(rows) for rows in samples)
+        raise InputError(
+            f"{n_outside} of {n} outputs lie outside support={options.support!r}, where none can; "
+            "correct it, or leave it out"
+        )
+    return limits
+
+
+def _n_outside(rows: Floats, limits: Box) -> int:
+    finite = rows[np.isfinite(rows).all(axis=1)]
+    is_inside = (finite >= limits.low) & (finite <= limits.high)
+    return int(np.count_nonzero(~is_inside.all(axis=1)))
 
 
 # --- kernel densities on a grid ---------------------------------------------------------------

@@ -362,7 +362,7 @@ def _continuous_loss(
     """
     d = left.shape[1]
     kernel = options.space_kernel(d)
-    limits = options.support_box(d)
+    limits = densities.checked_support(options, left, right)
     region = _region(left, right, options, limits)
     if min(len(left), len(right)) >= _ENOUGH_TO_CHECK_REGION:
         _check_any(_count_inside(left, region) + _count_inside(right, region), options)

@@ -74,7 +74,8 @@ class Options:
         kernel_shape: in several dimensions, "product" for ∏K(u_i) or "spherical" for c·K(|u|), as
             the paper's condition (K1).
         support: (low, high) outside which outputs cannot lie, with None or ±inf for an open end;
-            densities are reflected at its ends. Per coordinate: two sequences.
+            densities are reflected at its ends, and training draws outside are an error. Per
+            coordinate: two sequences.
         kind: "discrete", "continuous", "mixed" (point masses beside densities of single numbers),
             or "auto", which looks at the draws.
         select: the location with the greatest estimated "loss", as in the paper, or with the

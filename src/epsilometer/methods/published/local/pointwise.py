@@ -107,7 +107,7 @@ def interval(
     else:
         d = rows.left.shape[1]
         kernel = options.space_kernel(d)
-        limits = options.support_box(d)
+        limits = densities.checked_support(options, rows.left, rows.right)
         sizes = (len(rows.left), len(rows.right))
         h = proof_bandwidth(rows.left, rows.right, sizes, options, kernel)
         floor = step_2_floor(options, densities.kernel_floor(min(n), h, kernel))

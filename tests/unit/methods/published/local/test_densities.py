@@ -227,3 +227,31 @@ def test_reflection_repairs_the_density_at_an_end_of_the_support():
     )
     assert loss(0.0) == pytest.approx(math.log(2), abs=0.05)
     assert np.interp(0.0, loss.points, loss.loss) == pytest.approx(float(loss(0.0)), abs=1e-3)
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+@pytest.mark.parametrize("support", [(0, None), (None, 0.5), (-0.1, 0.1)])
+def test_draws_outside_the_support_are_told(support, dimension, rng):
+    """Reflection doubles them: what is estimated then is no density of the outputs."""
+    sample = rng.normal(size=(200, dimension)) if dimension > 1 else rng.normal(size=200)
+    place = [0.0] * dimension if dimension > 1 else 0.0
+    calls = [
+        lambda: em.local.tkde(sample, place, support=support),
+        lambda: em.local.loss_function(sample, sample + 1.0, support=support),
+        lambda: em.local.interval(sample, sample + 1.0, place, support=support),
+        lambda: em.local.mpl(
+            em.from_batch(lambda x, n, rng: x + rng.normal(size=n)),
+            em.Pair(0.0, 1.0),
+            n=100,
+            N=200,
+            support=support,
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match=r"\d+ of \d+ outputs lie outside support=\("):
+            call()
+
+
+def test_the_ends_of_the_support_belong_to_it():
+    sample = np.array([0.0, 0.0, 0.2, 0.5, 1.0])
+    assert em.local.tkde(sample, 0.5, support=(0, 1), bandwidth=0.1) > 0.0
