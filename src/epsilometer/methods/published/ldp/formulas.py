@@ -217,13 +217,22 @@ class CellCounts:
     Attributes:
         counts: shape (m,).
         outside: outputs that are not numbers of the domain.
+        at_low: outputs that are the lower end of the domain itself.
+        at_high: outputs that are its upper end.
     """
 
     counts: Integers
     outside: int
+    at_low: int = 0
+    at_high: int = 0
 
     def __add__(self, other: "CellCounts") -> "CellCounts":
-        return CellCounts(self.counts + other.counts, self.outside + other.outside)
+        return CellCounts(
+            counts=self.counts + other.counts,
+            outside=self.outside + other.outside,
+            at_low=self.at_low + other.at_low,
+            at_high=self.at_high + other.at_high,
+        )
 
     @property
     def total(self) -> int:
@@ -251,6 +260,7 @@ class Cells:
     def count(self, outputs: Outputs) -> CellCounts:
         """Counts a batch of outputs."""
         counts = np.zeros(self.number, dtype=np.int64)
+        at_low = at_high = 0
         low, high = self.domain
         for block in outputs:
             if len(block.columns) != 1 or not isinstance(block.columns[0], Numbers):
@@ -264,7 +274,10 @@ class Cells:
             # b belongs to the last cell.
             np.minimum(cells, self.number - 1, out=cells)
             counts += np.bincount(cells, minlength=self.number)
-        return CellCounts(counts, len(outputs) - int(counts.sum()))
+            at_low += int(np.count_nonzero(values == low))
+            at_high += int(np.count_nonzero(values == high))
+        outside = len(outputs) - int(counts.sum())
+        return CellCounts(counts, outside, at_low=at_low, at_high=at_high)
 
 
 def check_filled(cells: Cells, *sides: CellCounts) -> None:

@@ -304,6 +304,51 @@ def test_draws_that_contradict_the_assumption_have_no_upper_end():
     assert 0.0 < found.lower <= math.log(2.0)
 
 
+@pytest.mark.parametrize("order", [None, 2.0])
+@pytest.mark.parametrize("n", [50, 5000])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-3.0, 1e6)])
+def test_noise_that_is_clamped_has_no_density(ends, n, order):
+    """So flat a density takes one cell, which sees nothing; but no density has draws at an end of the domain."""
+    low, high = ends
+
+    def clamped(x, n, rng):
+        return np.clip(low + (high - low) * (0.5 * x + rng.laplace(size=n)), low, high)
+
+    found = em.ldp.estimate(
+        em.from_batch(clamped),
+        (0, 1),
+        domain=ends,
+        lipschitz=0.1 / (high - low) ** 2,
+        n=n,
+        order=order,
+        interval="exact",
+        seed=0,
+    )
+    assert found.guarantee.startswith("none: the draws contradict")
+    assert found.upper == math.inf
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (1e12, 1e12 + 1.0), (-5e-324, 1e-300)])
+@pytest.mark.parametrize("precise", [np.float64, np.float32])
+def test_rounding_at_the_ends_is_no_point_mass(ends, precise):
+    """Numbers far from 0 are coarse, and so are those of half the precision: a few draws lie at an end."""
+    low, high = ends
+
+    def uniform(x, n, rng):
+        return low + (high - low) * rng.random(n, dtype=precise).astype(float)
+
+    found = em.ldp.estimate(
+        em.from_batch(uniform),
+        (0, 1),
+        domain=ends,
+        lipschitz=0.1 / (high - low) ** 2 if high - low > 1e-9 else 0.0,
+        n=100_000,
+        interval="exact",
+        seed=0,
+    )
+    assert found.guarantee == "conditional: C-Lipschitz densities"
+
+
 def test_outputs_outside_the_domain_are_refused():
     mechanism = em.from_batch(lambda x, n, rng: 2.0 * rng.random(n))
     with pytest.raises(em.InputError, match="not numbers of domain"):
