@@ -87,6 +87,11 @@ class Options:
         check_choice("classifier", self.classifier, CLASSIFIERS)
         check_choice("certificate", self.certificate, CERTIFICATES)
         find_proportion(self.proportion)
+        if self.certificate == "exact" and self.proportion != "hoeffding":
+            raise InputError(
+                f"proportion={self.proportion!r:.100} is a setting of the published bound: give "
+                "certificate='published' too, or leave it out; the exact test has no p̂"
+            )
         check_epsilon(self.epsilon)
 
 

@@ -75,6 +75,11 @@ class Options:
         check_positive("margin", self.margin)
         if self.tolerance is not None:
             check_positive("tolerance", self.tolerance)
+            if self.certificate == "exact":
+                raise InputError(
+                    f"tolerance={self.tolerance!r} is a setting of Algorithm 3: give "
+                    "certificate='published' too, or leave it out"
+                )
 
 
 def _check_bounds(bounds: object) -> None:

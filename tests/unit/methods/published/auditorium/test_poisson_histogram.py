@@ -138,3 +138,8 @@ def test_bounds_of_outputs_that_are_no_numbers_are_told(outputs, rng):
         em.measure(
             mechanism, em.Pair(0, 1), samples=200, method="poisson-histogram", options=options
         )
+
+
+def test_a_setting_of_algorithm_3_is_not_ignored_by_the_exact_test():
+    with pytest.raises(InputError, match=r"tolerance=0\.1.*certificate='published'"):
+        Options(tolerance=0.1)

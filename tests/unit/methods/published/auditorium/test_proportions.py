@@ -107,3 +107,10 @@ def test_a_function_that_fails_is_blamed():
     proportion = find_proportion(lambda hits, trials, failure: hits / (trials - 10))
     with pytest.raises(em.InputError, match=r"proportion=.* failed.*ZeroDivisionError"):
         proportion(9, 10, 0.05)
+
+
+@pytest.mark.parametrize("proportion", ["clopper-pearson", lambda hits, trials, failure: 0.0])
+def test_a_setting_of_the_published_bound_is_not_ignored_by_the_exact_test(proportion):
+    with pytest.raises(em.InputError, match=r"proportion=.*certificate='published'"):
+        em.auditorium.hockey_stick.Options(proportion=proportion)
+    em.auditorium.hockey_stick.Options(proportion="hoeffding")
