@@ -9,8 +9,9 @@ class Progress(Protocol):
     """Learns how many outputs were drawn.
 
     It may also have `begin(total)` and `end()`, which are called around the work (the total is None
-    when a search decides it), and `tell(text)`, which receives the state of the evidence as it
-    grows.
+    when a search decides it), `tell(text)`, which receives the state of the evidence as it grows,
+    and `remember(n)`, which receives in the place of `advance` how many outputs a checkpoint
+    remembers: they were drawn by an earlier run, at no pace of this one.
     """
 
     def advance(self, n: int) -> None:

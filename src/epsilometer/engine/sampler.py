@@ -675,4 +675,4 @@ class Sampler:
     def _count_known(self, side: int, n: int) -> None:
         """Counts outputs of an audit that was interrupted as if they had just been drawn."""
         self.drawn[side] += n
-        self.progress.advance(n)
+        getattr(self.progress, "remember", self.progress.advance)(n)

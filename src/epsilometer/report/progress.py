@@ -47,12 +47,14 @@ class Pace:
 
     Attributes:
         total: outputs in all; None if unknown.
-        drawn: so far.
+        drawn: so far, with those that a checkpoint remembers.
+        remembered: by a checkpoint, from an earlier run: they say nothing about the pace.
     """
 
     def __init__(self, total: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.total = total
         self.drawn = 0
+        self.remembered = 0
         self._clock = clock
         self._moments = deque([_Moment(clock(), 0)])
 
@@ -64,6 +66,17 @@ class Pace:
             self._moments.append(_Moment(now, self.drawn))
             while self._moments[1].time <= now - _PACE_WINDOW:
                 self._moments.popleft()
+
+    def remember(self, n: int) -> None:
+        """Counts n outputs that were drawn by an earlier run."""
+        self.drawn += n
+        self.remembered += n
+        self._moments = deque(_Moment(time, drawn + n) for time, drawn in self._moments)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything was drawn by this run."""
+        return self.drawn > self.remembered
 
     @property
     def rate(self) -> float:
@@ -87,9 +100,10 @@ class Pace:
         else:
             percentage = 100.0 * min(self.drawn / max(self.total, 1), 1.0)
             draws = f"{percentage:.0f} % of {short_number(self.total)} draws"
-        if not self.drawn:
+        if not self.has_begun:
             waited = duration(self._clock() - self._moments[0].time)
-            return f"{draws}, waiting for the first ones for {waited}"
+            awaited = "next" if self.drawn else "first"
+            return f"{draws}, waiting for the {awaited} ones for {waited}"
         parts = [draws, f"{short_number(self.rate)}/s"]
         seconds_left = self.seconds_left
         if seconds_left is not None:
@@ -166,11 +180,15 @@ class ProgressBar:
 
     def advance(self, n: int) -> None:
         """Counts n more outputs."""
-        is_first = not self._pace.drawn
+        is_first = not self._pace.has_begun
         self._pace.advance(n)
         if is_first and self._has_waited:  # now it is known how long all of it will take
             self._due = time.monotonic()
         self._show_if_due()
+
+    def remember(self, n: int) -> None:
+        """Counts n outputs that a checkpoint remembers."""
+        self._pace.remember(n)
 
     def tell(self, text: str) -> None:
         """Sets the status of the work, which is shown beside the figures."""
@@ -223,7 +241,7 @@ class ProgressBar:
             if seconds_left is not None and seconds_left < _NEARLY_DONE:
                 return
             self._due = time.monotonic() + _LINE_INTERVAL
-            self._has_waited = not pace.drawn
+            self._has_waited = not pace.has_begun
             self._write_line(line)
         self._advise()
 

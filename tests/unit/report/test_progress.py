@@ -284,3 +284,46 @@ class TestPatienceNotice:
         with PatienceNotice("working out", stream, delay=0.0, interval=1000.0):
             said.wait()
         assert re.fullmatch(r"epsilometer: working out, for .* so far\n", stream.getvalue())
+
+
+def test_draws_of_an_earlier_run_say_nothing_about_the_pace():
+    clock = Clock()
+    pace = Pace(1000, clock)
+    pace.remember(500)
+    clock.now = 3.0
+    assert pace.describe() == "50 % of 1 k draws, waiting for the next ones for 3 s"
+    clock.now = 4.0
+    pace.advance(2)
+    pace.remember(98)
+    assert (pace.rate, pace.seconds_left) == (0.5, 800.0)
+    assert pace.describe() == "60 % of 1 k draws, 0.5/s, 13 min 20 s left"
+
+
+def test_a_resumed_audit_tells_what_is_remembered(tmp_path):
+    class Counting:
+        drawn = 0
+        remembered = 0
+
+        def advance(self, n):
+            self.drawn += n
+
+        def remember(self, n):
+            self.remembered += n
+
+    def audit(samples):
+        progress = Counting()
+        em.audit(
+            em.zoo.laplace(),
+            claim=em.PureDP(1.0),
+            samples=samples,
+            seed=0,
+            checkpoint=tmp_path / "audit.checkpoint",
+            progress=progress,
+            max_seconds=600.0,
+        )
+        return progress
+
+    first = audit(2000)
+    again = audit(2000)
+    assert (first.drawn, first.remembered) == (4000, 0)
+    assert (again.drawn, again.remembered) == (0, 4000)
