@@ -16,6 +16,7 @@ Warning
 ```
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -44,10 +45,16 @@ __all__ = [
     "did_you_mean",
     "discreet",
     "install_command",
+    "meant_number",
     "meant_or_known",
     "safe_repr",
     "short_repr",
 ]
+
+
+_LINE_BREAK = re.compile(r"\s*\n\s*")
+# A number with a comma after the thousands, or else one with three decimals.
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+%?")
 
 
 class EpsilometerError(Exception):
@@ -62,8 +69,15 @@ class EpsilometerError(Exception):
         super().__init__(*(public(arg) if isinstance(arg, str) else arg for arg in args))
 
 
+def _on_one_line(args: tuple[object, ...]) -> tuple[object, ...]:
+    """Texts without their line breaks: reprs of arrays and data frames have some."""
+    return tuple(_LINE_BREAK.sub(" ", arg) if isinstance(arg, str) else arg for arg in args)
+
+
 class MechanismError(EpsilometerError):
     """The mechanism raised, hung, or returned something that cannot be used.
+
+    Its text is one line, whatever the repr of an input or an output looks like.
 
     Example:
         >>> try:
@@ -73,9 +87,12 @@ class MechanismError(EpsilometerError):
         <lambda> raised ZeroDivisionError on the input 0: 'division by zero'
     """
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*_on_one_line(args))
+
 
 class InputError(EpsilometerError, ValueError):
-    """A parameter, a file or a claim is invalid.
+    """A parameter, a file or a claim is invalid. Its text is one line.
 
     Example:
         >>> try:
@@ -84,6 +101,9 @@ class InputError(EpsilometerError, ValueError):
         ...     print(error)
         epsilon=-1.0 must be a finite number of at least 0
     """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*_on_one_line(args))
 
 
 class MissingExtraError(EpsilometerError, ImportError):
@@ -244,6 +264,22 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def _spelling(name: object) -> str:
     """A name without what people mix up: capitals, and which character joins words."""
     return str(name).lower().replace("_", "-").replace(" ", "-")
+
+
+def meant_number(text: str) -> str:
+    """Returns the end of a message about a text that is no number: the number that was meant.
+
+    A comma may be that of decimals, a percent sign a hundredth. "1,000" may be two numbers.
+    """
+    if _THOUSANDS.fullmatch(text.strip()):
+        return ""
+    plain = text.strip().replace(",", ".")
+    is_percentage = plain.endswith("%")
+    try:
+        value = float(plain.removesuffix("%").rstrip())
+    except ValueError:
+        return ""
+    return f"; write {value / 100.0 if is_percentage else value:g}"
 
 
 def meant_or_known(name: object, known: Collection[str]) -> str:

@@ -165,6 +165,8 @@ def absolute_path(name: str, path: object) -> str:
     """Returns the absolute path of a file that the caller named, or raises an InputError."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(f"{name}={path!r:.60} must be the path of a file")
+    if not os.fspath(path) or os.path.isdir(path):
+        raise InputError(f"{name}={os.fspath(path)!r} is a folder or nothing: name a file")
     return os.path.abspath(path)
 
 
@@ -265,6 +267,11 @@ def _open_progress(progress: Progress | bool | None) -> Progress:
             return ProgressBar()
     if progress is None or isinstance(progress, bool):
         return NoProgress()
+    if not callable(getattr(progress, "advance", None)):
+        raise InputError(
+            f"progress={progress!r:.60} must be True, False or an object with a method advance(n), "
+            "such as em.ProgressBar()"
+        )
     return progress
 
 

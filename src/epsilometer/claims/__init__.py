@@ -12,7 +12,7 @@ from epsilometer.claims.gaussian import GaussianDP
 from epsilometer.claims.pure import ApproxDeltaDP, ApproxDP, PureDP
 from epsilometer.claims.renyi import ZCDP, RenyiDP, bernoulli_divergence, check_order
 from epsilometer.claims.tradeoff import TradeOffDP
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, meant_number
 
 __all__ = [
     "NOTIONS",
@@ -109,7 +109,8 @@ def parse_claim(text: str) -> Claim:
         try:
             given[name] = float(number)
         except ValueError:
-            raise InputError(f"claim {text!r}: {name}={number!r} is not a number") from None
+            remedy = meant_number(number) or ": write it like eps=1,delta=1e-6"
+            raise InputError(f"claim {text!r}: {name}={number!r} is not a number{remedy}") from None
     return from_parameters(**given)
 
 

@@ -12,6 +12,8 @@ import click
 import typer
 from typer.core import TyperCommand
 
+from epsilometer.errors import meant_number
+
 # The groups of options, in the order in which the help shows them.
 CLAIM = "Claim"
 INPUTS = "Inputs"
@@ -40,6 +42,20 @@ def count(text: str) -> int:
     raise typer.BadParameter(f"{text!r} is not a whole number such as 100000, 1e5 or 100k")
 
 
+def _number_mistake(text: object, complaint: str) -> str | None:
+    """What is wrong with the text of a number, and what was probably meant.
+
+    Args:
+        text: what was given.
+        complaint: the library's own; None is returned for those that are about something else.
+    """
+    if not isinstance(text, str) or not complaint.startswith("Input should be a valid"):
+        return None
+    is_whole = "integer" in complaint
+    kind = "a whole number such as 2" if is_whole else "a number such as 0.5 or 1e-5"
+    return f"{text!r} is not {kind}{'' if is_whole else meant_number(text)}"
+
+
 # What is asked may be said once; of settings of the run the last one counts, as usual.
 _SAID_ONCE = (CLAIM, INPUTS, SEARCH)
 
@@ -49,14 +65,22 @@ class GroupedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments; a claim or an input that is given twice is refused."""
-        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        texts, _, given = self.make_parser(ctx).parse_args(list(args))
         for parameter in given:
             is_flag = getattr(parameter, "is_flag", False)
             is_value = not parameter.multiple and not is_flag
             panel = getattr(parameter, "rich_help_panel", None)
             if panel in _SAID_ONCE and is_value and given.count(parameter) > 1:
                 raise click.UsageError(f"{parameter.opts[0]} is given twice: give it once", ctx)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            name = None if error.param is None else error.param.name
+            text = None if name is None else texts.get(name)
+            mistake = _number_mistake(text, error.message)
+            if mistake is None:
+                raise
+            raise typer.BadParameter(mistake, ctx, error.param) from None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments, then the options of each group, then the others."""

@@ -30,6 +30,8 @@ from epsilometer.storage import files_digest
 from epsilometer.storage.formats import named_files
 from epsilometer.suites.outcomes import Entry
 
+# Keys above the first audit that are about the suite as a whole.
+_KEYS_OF_THE_WHOLE = ("family_confidence", "nights", "title")
 # Keys of one audit, besides those of a single audit's file.
 _SUITE_KEYS = ("name", "expect", "time_limit", "notion")
 # Keys of a claim that are more than a fixed parameter of what is measured.
@@ -93,7 +95,8 @@ def read_suite(path: Path) -> Suite:
     is_list = isinstance(audits, list) and len(audits) > 0
     if not is_list or not all(isinstance(audit, dict) for audit in audits):
         raise InputError(f"{path}: write every audit under a line [[audit]]")
-    check_keys(tables, f"{path}, above the first [[audit]]", _SUITE_KEYS)
+    known = (*_SUITE_KEYS, *_KEYS_OF_THE_WHOLE)
+    check_keys(tables, f"{path}, above the first [[audit]]", known)
     entries: dict[str, Entry] = {}
     for audit in audits:
         entry = _entry(path, {**_defaults_for(audit, tables), **audit})
@@ -140,7 +143,7 @@ def _entry(path: Path, table: dict[str, Any]) -> Entry:
     # A name is printed, stored and shown: the key in the address of a service must not get into it.
     name = public(str(table.get("name", public_target(table.get("mechanism", "")))))
     where = f"{path}, audit {name!r}" if name else str(path)
-    misplaced = [key for key in ("family_confidence", "nights", "title") if key in table]
+    misplaced = [key for key in _KEYS_OF_THE_WHOLE if key in table]
     if misplaced:
         raise InputError(
             f"{where}: {misplaced[0]} is about the whole suite; write it above the first [[audit]]"

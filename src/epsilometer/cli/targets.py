@@ -153,6 +153,8 @@ def split_command(text: str) -> list[str]:
 
 # A host with a port, to which the kind of address is missing.
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
+# Ends of the names of files that hold recorded outputs, or inputs.
+_DATA_FILES = (".csv", ".json", ".jsonl", ".npy", ".npz", ".parquet")
 # What a program is written with.
 _PLACES = ("{dataset}", "{file}", "{stdin}")
 
@@ -163,6 +165,14 @@ def _meant_target(target: str, *, is_address: bool) -> str:
         return f"; did you mean 'http://{public_target(target)}'?"
     if ":" not in target and any(place in target for place in _PLACES):
         return f"; did you mean '{public_target(f'command:{target}')}'?"
+    if target.rstrip(":") == "command":
+        return "; the program is missing: 'command:./program {dataset}'"
+    if ":" not in target and Path(target).suffix in _DATA_FILES:
+        shown = public_target(target)
+        return (
+            f"; recorded outputs are 'recording:{shown}', and two files of them are for "
+            "epsilometer compare; inputs are --left @FILE and --right @FILE, or --around FILE"
+        )
     module, dot, function = target.rpartition(".")
     if dot and all(name.isidentifier() for name in target.split(".")):
         return f"; did you mean '{module}:{function}'?"

@@ -123,7 +123,8 @@ def explained(path: Path) -> Iterator[None]:
         OSError,
     ) as error:
         raise InputError(
-            f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}"
+            f"checkpoint={str(path)!r} is not a checkpoint of such an audit: {error}; name "
+            "a new file, or the one that this audit wrote"
         ) from error
 
 

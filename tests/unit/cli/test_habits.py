@@ -15,7 +15,7 @@ import epsilometer as em
 from epsilometer.cli import main
 from epsilometer.cli.listing import EXTRAS
 from epsilometer.cli.options import count
-from epsilometer.errors import install_command
+from epsilometer.errors import install_command, meant_number
 
 ROOT = Path(__file__).parents[3]
 
@@ -329,3 +329,83 @@ def test_a_report_that_cannot_be_written_is_status_2(folder, capsys):
     said = capsys.readouterr()
     assert "REFUTED" in said.out
     assert "report.html cannot be written" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--epsilon", "1,5"], "--epsilon': '1,5' is not a number such as 0.5 or 1e-5; write 1.5"),
+        (["--epsilon", "1", "--confidence", "95%"], "write 0.95"),
+        (["--epsilon", "1", "--delta", "1e-5 %"], "write 1e-07"),
+        (["--epsilon", "1", "--max-seconds", "10s"], "'10s' is not a number such as 0.5 or 1e-5;"),
+        (["--epsilon", "1", "--jobs", "all"], "'all' is not a whole number such as 2"),
+    ],
+)
+def test_what_is_no_number_says_what_it_is_and_what_was_meant(capsys, arguments, said):
+    assert main(["audit", "zoo:laplace", *arguments]) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint
+    assert "Input should be" not in complaint
+    assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["1,000", "12,345,678", "1e", "one", ""])
+def test_a_number_that_may_be_another_one_is_not_guessed(text):
+    assert meant_number(text) == ""
+
+
+@pytest.mark.parametrize("text", ["eps=1 delta=1e-5", "eps=1;delta=1e-5", "eps=one", "eps=1,5"])
+def test_a_claim_that_cannot_be_read_says_how_to_write_it(text):
+    with pytest.raises(em.InputError, match="write it like eps=1,delta=1e-6"):
+        em.audit(em.zoo.laplace(), claim=text, samples=100)
+
+
+def test_a_file_of_data_is_no_target(folder, capsys):
+    assert main(["audit", "counts.csv", *ARGUMENTS]) == 2
+    complaint = capsys.readouterr().err
+    assert "recording:counts.csv" in complaint
+    assert "counts:csv" not in complaint
+    assert main(["audit", "command:", *ARGUMENTS]) == 2
+    assert "the program is missing" in capsys.readouterr().err
+
+
+def test_keys_of_a_suite_are_suggested(folder, capsys):
+    Path("suite.toml").write_text('titel = "x"\n[[audit]]\nmechanism = "zoo:svt5"\n')
+    assert main(["run", "suite.toml"]) == 2
+    assert "did you mean 'title'?" in capsys.readouterr().err
+
+
+def test_a_domain_of_no_kind_says_how_to_write_one(folder, capsys):
+    Path("no_kind.py").write_text(FUNCTION)
+    text = 'mechanism = "no_kind.py:noisy"\nepsilon = 1.0\ndomain = {low = 0, high = 1}\n'
+    Path("audit.toml").write_text(text)
+    assert main(["audit", "audit.toml"]) == 2
+    assert "a table needs a kind, as in {kind = 'number'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"progress": "bar"}, "object with a method advance"),
+        ({"checkpoint": ""}, "name a file"),
+        ({"checkpoint": "."}, "name a file"),
+        ({"on_error": "outcome"}, "em.from_callable"),
+        ({"batch": True}, "em.from_batch"),
+        ({"features": len}, "features="),
+        ({"finder": "random"}, "em.finders.Random"),
+        ({"params": {"a": 1}}, "functools.partial"),
+    ],
+)
+def test_settings_that_belong_elsewhere(settings, why):
+    with pytest.raises(em.InputError, match=re.escape(why)):
+        em.audit(em.zoo.laplace(), claim="eps=1", samples=100, **settings)
+
+
+def test_mistakes_are_one_line_whatever_the_data_look_like():
+    table = np.zeros((3, 2))
+    with pytest.raises(em.InputError) as refused:
+        em.around((table, table))
+    assert "\n" not in str(refused.value)
+    with pytest.raises(em.MechanismError) as failed:
+        em.audit(lambda rows: 1 / 0, em.Pair(table, table + 1), em.PureDP(1.0), samples=100)
+    assert "\n" not in str(failed.value)

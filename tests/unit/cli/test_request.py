@@ -157,7 +157,7 @@ def test_the_neighbours_of_a_file(toml, tmp_path):
     ("flags", "reason"),
     [
         ({"beyond": True}, "--beyond is for a search"),
-        ({"domain": "records:number:0"}, "is not complete: write number:LOW:HIGH"),
+        ({"domain": "records:number:0"}, "write number:LOW:HIGH"),
         ({"domain": "records:numbr:0:1"}, "did you mean 'number'"),
         ({"around": "nowhere.csv"}, "nowhere.csv"),
         ({"domain": "number:0:1", "left": "1", "right": "2"}, "not both"),

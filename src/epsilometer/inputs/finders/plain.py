@@ -349,6 +349,10 @@ def _parse_value(part: str) -> Any:
 def _domain_from_data(data: Mapping[str, Any]) -> domains.Domain:
     settings = dict(data)
     kind = settings.pop("kind", None)
+    if kind is None:
+        example = "{kind = 'number', low = 0, high = 1}"
+        kinds = ", ".join(_DOMAIN_KINDS)
+        raise InputError(f"domain: a table needs a kind, as in {example}; kinds are {kinds}")
     if kind not in _DOMAIN_KINDS:
         hint = meant_or_known(kind, _DOMAIN_KINDS)
         raise InputError(f"domain: the kind {kind!r} is unknown{hint}")
@@ -379,7 +383,9 @@ def _construct(
         message = str(error)
         unknown = re.search(r"unexpected keyword argument '(\w+)'", message)
         if unknown is not None:
-            known = {*inspect.signature(make).parameters, *Trials.__annotations__} - {"settings"}
+            known = set(inspect.signature(make).parameters)
+            if "settings" in known:  # those that all finders have
+                known = (known | set(Trials.__annotations__)) - {"settings"}
             hint = meant_or_known(unknown[1], sorted(known))
             raise InputError(f"{what} has no setting {unknown[1]!r}{hint}") from error
         missing = re.search(r"missing \d+ required .*?: (.*)", message)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epsilometer.claims.base import check_flag, check_positive
-from epsilometer.errors import InputError
+from epsilometer.errors import InputError, meant_or_known
 from epsilometer.inputs.coordinates import Container, Value, check_relation, distinct
 from epsilometer.inputs.domains.numbers import (
     Boolean,
@@ -292,6 +292,10 @@ def datasets_of(domain: Any, relation: str) -> Datasets | None:
     return None
 
 
+# Settings of `Search` that `around` takes.
+_SETTINGS_AROUND = ("beyond", "trials", "samples", "max_seconds", "seed", "stop_at_refutation")
+
+
 def around(
     data: Any, relation: str | None = None, *, user: str | int | None = None, **settings: Any
 ) -> Search:
@@ -307,7 +311,7 @@ def around(
             column.
         user: the column that names the user, of an array its number. Neighbours then differ in all
             records of one user: the relation "user", and no other.
-        settings: of `Search`: beyond, trials, samples, max_seconds, seed.
+        settings: of `Search`: beyond, trials, samples, max_seconds, seed, stop_at_refutation.
 
     Example:
         >>> def total(numbers, rng):
@@ -316,9 +320,15 @@ def around(
         >>> em.audit(total, finder, em.PureDP(1.0), samples=2000, seed=0).is_refuted
         True
     """
+    unknown = settings.keys() - _SETTINGS_AROUND
+    if unknown:
+        name = sorted(unknown)[0]
+        known = ("relation", "user", *_SETTINGS_AROUND)
+        raise InputError(f"around() has no setting {name!r}{meant_or_known(name, known)}")
     kind, records = _read_records(data)
     if not records:
         raise InputError("data is empty: what its records may be is unknown; give a domain instead")
+    _check_alike(records)
     columns: dict[Any, Any] = {}
     record: Any
     if isinstance(records[0], dict):
@@ -336,8 +346,46 @@ def around(
     if user is not None and (not isinstance(user, str | int) or user not in columns):
         names = ", ".join(map(repr, columns)) or "none: its records are single values"
         raise InputError(f"user={user!r} must be a column of the data; its columns are {names}")
+    if user is not None:
+        _check_users(records, user, kind)
     container = Container(kind, container_columns, getattr(data, "dtype", None))
     return Search(Examples(record, (records,), container, user), relation, **settings)
+
+
+def _check_alike(records: list[Any]) -> None:
+    """Raises unless all records have the same keys, or none has any.
+
+    What one record lacks would be missing from all that the search makes of it.
+    """
+    for number, record in enumerate(records):
+        if isinstance(record, np.ndarray):
+            raise InputError(
+                f"record {number} of data is an array: give all of them as one array, "
+                "em.around(numpy.stack(data)), or as lists"
+            )
+        if isinstance(record, dict) != isinstance(records[0], dict):
+            raise InputError(
+                f"record {number} of data is {record!r:.60} and record 0 is {records[0]!r:.60}: "
+                "give all records as dicts, or none"
+            )
+        if isinstance(record, dict) and record.keys() != records[0].keys():
+            name = next(iter(record.keys() ^ records[0].keys()))
+            lacking = 0 if name in record else number
+            raise InputError(
+                f"record {lacking} of data has no {name!r}, which others have: give every record "
+                "the same keys, with None for what is missing"
+            )
+
+
+def _check_users(records: list[Any], user: str | int, kind: str) -> None:
+    """Raises if some record names no user: nobody knows whose it is."""
+    missing = [row[user] is None or row[user] != row[user] for row in records]
+    if any(missing):
+        remedy = f"data.dropna(subset=[{user!r}])" if kind == "pandas" else "leave them out"
+        raise InputError(
+            f"user={user!r}: {sum(missing)} of {len(records)} records name no user, so that nobody "
+            f"knows whose they are: give each of them a user, or take the others: {remedy}"
+        )
 
 
 def _read_records(data: Any) -> tuple[str, list[Any]]:

@@ -308,3 +308,36 @@ def test_the_relation_user_says_what_it_lacks():
         em.around(ROWS, user="name")
     with pytest.raises(InputError, match="its columns are none: its records are single values"):
         em.around([1.0, 2.0], user="uid")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan])
+def test_a_record_that_names_no_user_is_refused(missing):
+    """Nobody knows whose it is, and each guess makes other neighbours."""
+    rows = [*ROWS, {"uid": missing, "x": 4.0}]
+    for data in (rows, pd.DataFrame(rows)):
+        with pytest.raises(InputError, match=r"1 of 4 records name no user.*take the others"):
+            em.around(data, user="uid")
+    em.around(rows)  # that is no mistake where nobody asks for users
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ([{"a": 1}, {"a": 2, "b": 3}], "record 0 of data has no 'b'"),
+        ([{"a": 1, "b": 3}, {"a": 2}], "record 1 of data has no 'b'"),
+        ([{"a": 1}, 5], "record 1 of data is 5.*as dicts, or none"),
+        ([5, {"a": 1}], "record 1 of data is {'a': 1}.*as dicts, or none"),
+        ([np.array([1, 2]), np.array([3, 4])], r"numpy\.stack"),
+    ],
+)
+def test_records_that_are_not_alike_are_refused(data, why):
+    with pytest.raises(InputError, match=why):
+        em.around(data)
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"), [("users", "did you mean 'user'"), ("trails", "did you mean 'trials'")]
+)
+def test_a_setting_that_around_does_not_have(setting, hint):
+    with pytest.raises(InputError, match=f"has no setting '{setting}'; {hint}"):
+        em.around(ROWS, **{setting: "uid"})

@@ -43,8 +43,11 @@ def test_domains(given, domain):
         ("number:0:1:2:3", "too many parts: write number:LOW:HIGH:SENSITIVITY"),
         ("category:", "values|no value|neighbours"),
         ("{not json", "is not JSON"),
-        ({"kind": "vector", "length": 3}, "domain of kind 'vector' has no setting 'length'"),
-        ({"size": 3}, "the kind None is unknown"),
+        (
+            {"kind": "vector", "length": 3},
+            "no setting 'length'; known are high, low, sensitivity, size, whole$",
+        ),
+        ({"size": 3}, "a table needs a kind, as in {kind = 'number'"),
         (
             {"kind": "table", "rows": 2, "columns": {"age": "vector:3"}},
             "must be the domain of a single value",
@@ -81,7 +84,7 @@ def test_finders():
         ({"name": "random"}, "needs a domain"),
         (
             {"name": "random", "domain": "vector:3", "levels": 3},
-            "finder 'random' has no setting 'levels'",
+            "no setting 'levels'; known are domain, relation, samples, seed,",
         ),
         ({"name": "random", "domain": "vector:3", "trials": 0}, "trials=0"),
         ({"name": "patterns", "domain": "vector:3"}, "write 'queries:5'"),
