@@ -76,7 +76,7 @@ _MAX_RESERVATIONS_LENGTH = 120
 _SEARCH_SETTINGS = ("relation", "beyond", "trials")
 
 # What pytest writes before the message of a failed audit.
-_PRIVACY_VIOLATION = "epsilometer.errors.PrivacyViolation"
+_FAILED_AUDITS = ("epsilometer.errors.PrivacyViolation", "epsilometer.errors.BlindAudit")
 # The fixtures of this plugin.
 _FIXTURES = ("epsilometer", "epsilometer_module")
 
@@ -400,11 +400,13 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Lets the failure of an audit begin with its own message, without frames of the engine."""
-    if call.excinfo is None or not _takes_fixture(item):
+    if call.excinfo is None:
         return (yield)
-    from epsilometer import EpsilometerError, PrivacyViolation
-
     error = call.excinfo.value
+    if not _takes_fixture(item) and not _is_of_an_audit(error):
+        return (yield)
+    from epsilometer import BlindAudit, EpsilometerError, PrivacyViolation
+
     with _engine_frames_hidden(error):
         report = yield
     failure = report.longrepr
@@ -412,23 +414,32 @@ def pytest_runtest_makereport(
         message = str(error).partition("\n")[0]
         if failure.reprcrash is not None:
             failure.reprcrash.message = message  # a line of pytest's summary, which is cut
-        if isinstance(error, PrivacyViolation):
+        if isinstance(error, PrivacyViolation | BlindAudit):
             _begin_with_message(failure.reprtraceback, message)
     return report
+
+
+def _is_of_an_audit(error: BaseException) -> bool:
+    """Whether `AuditResult.raise_if_refuted` raised an error; imports nothing to find out."""
+    return f"{type(error).__module__}.{type(error).__qualname__}" in _FAILED_AUDITS
 
 
 @contextmanager
 def _engine_frames_hidden(error: BaseException) -> Iterator[None]:
     """Marks the modules of Epsilometer that an error passed through as hidden, for pytest.
 
-    What is left of the traceback is the test and the mechanism.
+    What is left of the traceback is the test and the mechanism. `contextlib`, by which Epsilometer
+    calls itself, goes with it.
     """
     hidden: list[dict[str, Any]] = []
     next_error: BaseException | None = error
     while next_error is not None:
+        was_ours = False
         for frame, _ in traceback.walk_tb(next_error.__traceback__):
             names = frame.f_globals
-            is_ours = str(names.get("__name__", "")).partition(".")[0] == "epsilometer"
+            package = str(names.get("__name__", "")).partition(".")[0]
+            is_ours = package == "epsilometer" or (was_ours and package == "contextlib")
+            was_ours = is_ours
             if is_ours and "__tracebackhide__" not in names:
                 names["__tracebackhide__"] = True
                 hidden.append(names)
@@ -454,11 +465,16 @@ def _begin_with_message(shown: ReprTraceback, message: str) -> None:
                 [argument for argument in arguments if argument[0] not in _FIXTURES]
             )
         # The class of the error says no more than the message.
-        entry.lines = [
-            line.replace(f"{_PRIVACY_VIOLATION}: ", "", 1) if line.startswith("E ") else line
-            for line in entry.lines
-        ]
+        entry.lines = [_without_class(line) for line in entry.lines]
     shown.reprentries = [ReprEntryNative([f"{message}\n"]), *shown.reprentries]
+
+
+def _without_class(line: str) -> str:
+    """Returns a line of pytest without the class of a failed audit."""
+    if line.startswith("E "):
+        for name in _FAILED_AUDITS:
+            line = line.replace(f"{name}: ", "", 1)
+    return line
 
 
 def _marked_settings(node: pytest.Item | pytest.Module) -> dict[str, Any]:

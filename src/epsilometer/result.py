@@ -420,11 +420,15 @@ class AuditResult(Generic[VerdictT]):
         Returns:
             Itself otherwise.
         """
+        __tracebackhide__ = True  # pytest shows the line of the test, and not this one
+        # This import points upwards, and is therefore made late.
+        from epsilometer.report.headline import headline
+
         check_flag("fail_blind", fail_blind)
         if self.is_refuted:
-            raise PrivacyViolation(str(self), self)
+            raise PrivacyViolation(f"{headline(self)}\n\n{self}", self)
         if fail_blind and self.blind is not None:
-            raise BlindAudit(str(self), self)
+            raise BlindAudit(f"{headline(self)}\n\n{self}", self)
         return self
 
     def __str__(self) -> str:

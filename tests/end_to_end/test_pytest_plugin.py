@@ -137,11 +137,39 @@ def test_frames_of_the_engine_are_hidden(pytester, run):
     pytester.makepyfile(FAILING)
     text = run("-k", "raises or misspelt").stdout.str()
     assert "src/epsilometer/" not in text
+    assert "contextlib.py" not in text  # by which the engine calls itself
     assert 'raise ValueError("no data")' in text
     assert "::test_raises - raising raised ValueError" in text
     assert "epsilometer = <epsilometer of test_raises>" in text
     full = run("-k", "raises", "--full-trace").stdout.str()
     assert "audit_with_config" in full
+
+
+WITHOUT_THE_FIXTURE = """
+    import epsilometer as em
+
+    def noisy(x, rng):
+        return x + rng.laplace(scale=0.3)
+
+    def test_refuted():
+        em.audit(noisy, em.Pair(0, 1), em.PureDP(1.0), samples=2000, seed=0).raise_if_refuted()
+
+    def test_blind():
+        result = em.audit(noisy, em.Pair(0, 1), em.PureDP(9.0), samples=400, seed=0)
+        result.raise_if_refuted(fail_blind=True)
+"""
+
+
+def test_without_the_fixture_a_failure_begins_with_its_own_message_too(pytester, run):
+    pytester.makepyfile(WITHOUT_THE_FIXTURE)
+    outcome = run()
+    outcome.assert_outcomes(failed=2)
+    text = outcome.stdout.str()
+    assert "src/epsilometer/" not in text
+    assert "def raise_if_refuted" not in text
+    assert re.search(r"_ test_refuted _+\nnoisy: ε ≥ \d\.\d+ > 1\n", text)
+    assert re.search(r"FAILED .*::test_refuted - noisy: ε ≥ \d\.\d+ > 1\n", text)
+    assert re.search(r"FAILED .*::test_blind - noisy: 400 draws cannot refute ε = 9\n", text)
 
 
 def test_one_audit_for_a_module(pytester, run):

@@ -67,6 +67,8 @@ def test_raise_if_refuted():
     assert isinstance(caught.value, AssertionError)
     assert caught.value.result.lower_bound == 1.5
     assert "1.5" in str(caught.value)
+    first, empty, second, *_ = str(caught.value).splitlines()
+    assert (">" in first, empty, second.startswith("REFUTED")) == (True, "", True)
     for verdict in (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, None):
         quiet = result(verdict=verdict)
         assert quiet.raise_if_refuted() is quiet
