@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import epsilometer as em
+from epsilometer.auditing import constancy
 from epsilometer.auditing.constancy import SideAnswers, examine_constancy
 from epsilometer.engine.fresh_process import can_be_renewed, fresh_answers
 from epsilometer.mechanisms.functions import as_mechanism
@@ -67,6 +68,10 @@ def many_doubled(x, n):
 
 def memoised_on_the_left(x):
     return memoised(x) if x == 0 else x + random.gauss(0.0, 5.0)
+
+
+def exact_word_on_the_left(x):
+    return "no" if x == 0 else random.choice(["yes", "no"])
 
 
 def exact_on_the_left(x):
@@ -162,6 +167,19 @@ class TestFunctionsOfModules:
         assert "the left input always got" in remark(kept).message
         assert exact.is_refuted
         assert exact.settings["constant_test"] == "a fresh process"
+
+    def test_one_constant_word_is_asked_about_where_that_is_possible(self, module, monkeypatch):
+        """Also if the other input gets the same word: a fresh process may give another one."""
+        exact = audited(module.exact_word_on_the_left, samples=1000)
+        assert exact.is_refuted
+        assert exact.settings["constant_test"] == "a fresh process"
+        assert em.verify(exact).holds
+        # Which word is kept is chance; what the fresh process says is not, here.
+        changed = constancy._Evidence(constancy.CHANGED, ", but a fresh process gave another one")
+        monkeypatch.setattr(constancy, "_test", lambda *_: changed)
+        sides = (["yes"] * 50, ["yes", "no"] * 25)
+        assert constant(*sides).reports[0].untrusted
+        assert constant(*sides, constant="leak").reports == ()
 
     def test_a_replay_asks_too(self, module):
         found = audited(module.memoised, constant="leak")
