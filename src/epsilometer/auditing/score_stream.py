@@ -88,8 +88,29 @@ class StreamState:
         """Whether the wealth has ever reached 1/(1 − confidence)."""
         return self.greatest_log_wealth >= -math.log(1.0 - self.confidence)
 
+    @property
+    def blind(self) -> str | None:
+        """None; or one sentence, if no bets on so few scores could have refuted the claim yet.
+
+        It says so where the claim allows perfectly separated scores with a probability above
+        1 − confidence. Bets need some more than that: those of the first batch choose thresholds.
+        """
+        # Only needed by those who ask.
+        from epsilometer.auditing.blindness import claimed_value, likeliest_allowed
+
+        n_in, n_out = self.samples
+        likeliest = likeliest_allowed(self.claim, n_in, n_out)
+        if self.is_refuted or likeliest.log_likelihood <= math.log(1.0 - self.confidence):
+            return None
+        return (
+            f"{n_in:,} held-in and {n_out:,} held-out scores could not have refuted "
+            f"{claimed_value(self.claim)} yet, even if they were perfectly separated."
+        )
+
     def __repr__(self) -> str:
         verdict = "refuted" if self.is_refuted else "not refuted"
+        if self.blind is not None:
+            verdict = "not refuted, and could not have been"
         n_in, n_out = self.samples
         return (
             f"<StreamState: {self.claim.describe()} {verdict}, wealth {self.wealth:.4g}, "

@@ -189,3 +189,23 @@ def test_a_file_that_contradicts_itself_is_refused(key, value, tmp_path, rng):
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
     with pytest.raises(em.InputError, match="no score stream"):
         em.ScoreStream("mu=1", path=path)
+
+
+@pytest.mark.parametrize("claim", ["eps=8,delta=1e-5", "eps=60", "rho=60", "mu=9"])
+def test_so_few_scores_could_not_have_refuted_yet(claim, rng):
+    stream = em.ScoreStream(claim)
+    for _ in range(4):
+        state = stream.add(rng.normal(9.0, 1.0, 5), rng.normal(0.0, 1.0, 5))
+    assert state.blind.startswith("20 held-in and 20 held-out scores could not have refuted")
+    assert "not refuted, and could not have been" in repr(state)
+
+
+def test_a_stream_that_can_refute_is_never_blind(rng):
+    """Perfectly separated scores are refuted after the last state that was blind."""
+    stream = em.ScoreStream("eps=1")
+    blind = []
+    while not stream.state.is_refuted:
+        blind.append(stream.add(rng.normal(99.0, 1.0, 4), rng.normal(0.0, 1.0, 4)).blind)
+    assert blind[0] is not None
+    assert blind[-1] is None
+    assert stream.state.blind is None
