@@ -31,7 +31,7 @@ from epsilometer.bounds.one_run import (
     steinke_p_value,
 )
 from epsilometer.bounds.one_run_curves import curve_mu, curve_p_value, one_run_mu
-from epsilometer.bounds.one_run_walk import walk_epsilon, walk_p_value
+from epsilometer.bounds.one_run_walk import walk_epsilon, walk_needed, walk_p_value
 from epsilometer.claims import (
     ApproxDeltaDP,
     ApproxDP,
@@ -256,10 +256,15 @@ class OneRunAudit:
     def needed(self, claim: Claim | str) -> tuple[Guesses, ...]:
         """For every number of guesses that decides about a claim the right ones that refute it.
 
-        Where not even all right guesses would do, v is r + 1.
+        Where not even all right guesses would do, v is r + 1. Where right guesses count with
+        weights, those of the smaller numbers of guesses are taken as they are.
         """
         promised = as_claim(claim)
         decisive = self.guesses_for(promised)
+        if decisive is self._walk_guesses and isinstance(promised, PureDP | ApproxDP):
+            return walk_needed(
+                self.units, decisive, promised.epsilon, promised.delta, self.failure_probability
+            )
         needed = []
         for position, count in enumerate(decisive):
             too_few = 0

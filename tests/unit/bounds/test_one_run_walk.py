@@ -7,16 +7,67 @@ import numpy as np
 import pytest
 
 from epsilometer.bounds.one_run import Guesses, one_run_p_value
-from epsilometer.bounds.one_run_walk import crossing_probability, walk_epsilon, walk_p_value
+from epsilometer.bounds.one_run_walk import (
+    Steps,
+    crossing_probability,
+    walk_epsilon,
+    walk_needed,
+    walk_p_value,
+    weighted_steps,
+)
 
 
-def test_crossing_by_enumeration():
-    boundary = [Guesses(2, 2), Guesses(5, 4), Guesses(9, 7)]
+@pytest.mark.parametrize("weights", [(1, 1, 1), (3, 2, 1), (1, 4, 2)])
+def test_crossing_by_enumeration(weights):
+    steps = [Steps(n, weight) for n, weight in zip((2, 3, 4), weights, strict=True)]
+    of_each = np.repeat(weights, (2, 3, 4))
+    thresholds = (2 * weights[0], 2 * weights[0] + 2 * weights[1], int(of_each.sum()) - weights[2])
     chance, total = 0.6, 0.0
-    for steps in itertools.product((0, 1), repeat=9):
-        if any(sum(steps[:r]) >= v for r, v in boundary):
-            total += chance ** sum(steps) * (1 - chance) ** (9 - sum(steps))
-    assert crossing_probability(boundary, chance) == pytest.approx(total, abs=1e-12)
+    for right in itertools.product((0, 1), repeat=9):
+        weight = np.cumsum(right * of_each)
+        if any(weight[[1, 4, 8]] >= thresholds):
+            total += chance ** sum(right) * (1 - chance) ** (9 - sum(right))
+    assert crossing_probability(steps, thresholds, chance) == pytest.approx(total, abs=1e-12)
+
+
+def test_weights_fall_with_the_number_of_guesses_and_depend_on_its_share_only():
+    sizes = (10, 30, 100, 300, 1000)
+    steps = weighted_steps(1000, [Guesses(r, 0) for r in sizes])
+    assert [step.number for step in steps] == [10, 20, 70, 200, 700]
+    # Normal quantiles of the upper tails .0025, .01, .0325, .1 and .325, twice.
+    assert [step.weight for step in steps] == [6, 5, 4, 3, 1]
+    # All guesses "in": half as many units, half as many guesses.
+    assert [step.weight for step in weighted_steps(500, [Guesses(r // 2, 0) for r in sizes])] == [
+        6,
+        5,
+        4,
+        3,
+        1,
+    ]
+
+
+@pytest.mark.parametrize("claim", [(0.3, 0.0), (1.0, 1e-5), (3.0, 1e-4), (40.0, 0.0)])
+def test_needed_guesses_are_those_that_refute(claim):
+    epsilon, delta = claim
+    observed = [Guesses(8, 7), Guesses(30, 22), Guesses(100, 63), Guesses(300, 170)]
+    needed = walk_needed(300, observed, epsilon, delta, 0.05)
+    for position, (r, v) in enumerate(needed):
+        before = observed[position - 1] if position else Guesses(0, 0)
+        possible = before.v + r - before.r
+        for right in (v - 1, v):
+            if not before.v <= right <= possible:
+                continue
+            upto = [*observed[:position], Guesses(r, right)]
+            # No further guess is right.
+            upto += [Guesses(later.r, right) for later in observed[position + 1 :]]
+            is_refuted = walk_p_value(300, upto, epsilon, delta) < 0.05
+            reached_before = any(
+                count.v >= enough.v
+                for count, enough in zip(observed[:position], needed, strict=False)
+            )
+            assert is_refuted == (right == v or reached_before)
+        if v > possible:
+            assert v == r + 1
 
 
 def test_one_number_of_guesses_without_delta_is_the_binomial_tail():
@@ -29,7 +80,7 @@ def test_one_number_of_guesses_without_delta_is_the_binomial_tail():
 
 def test_the_p_value_is_superuniform_by_enumeration():
     """Under randomised response every walk has a known probability; so has every p-value."""
-    sizes, epsilon = (2, 4, 7), 0.7
+    sizes, epsilon = (1, 4, 7), 0.7
     chance = 1 / (1 + math.exp(-epsilon))
     p_values, masses = [], []
     for steps in itertools.product((0, 1), repeat=7):
@@ -43,9 +94,10 @@ def test_the_p_value_is_superuniform_by_enumeration():
 
 def test_the_price_of_delta():
     guesses = [Guesses(10, 10), Guesses(100, 60)]
-    pure = walk_p_value(200, guesses, 1.0, 0.0)
-    assert walk_p_value(200, guesses, 1.0, 1e-4) == pytest.approx(pure + 0.02 / (1 + math.e))
-    assert walk_p_value(100, guesses, 1.0, 1e-4) == pytest.approx(pure + 0.01 / (1 + math.e))
+    for units in (100, 200):
+        pure = walk_p_value(units, guesses, 1.0, 0.0)
+        price = units * 1e-4 / (1 + math.e)
+        assert walk_p_value(units, guesses, 1.0, 1e-4) == pytest.approx(pure + price)
 
 
 def test_every_value_below_the_bound_is_refuted():
