@@ -12,6 +12,7 @@ Accountants are recognised by their methods, so that none of their libraries is 
 import math
 import warnings
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,9 +104,14 @@ def accountant_curve(accountant: Any) -> CurvePoints:
     Guarantee: nowhere above the trade-off function of a mechanism for which the accountant's
         figures hold: a claim that is made of it is never tighter than the accountant.
     """
-    pairs = [pair for pair in _reported_pairs(accountant) if pair.epsilon <= _MAX_EPSILON]
-    if not pairs:
+    reported = _reported_pairs(accountant)
+    if not reported:
         raise InputError("the accountant reports no finite pair (ε, δ)")
+    pairs = [pair for pair in reported if pair.epsilon <= _MAX_EPSILON]
+    if not pairs:
+        raise InputError(
+            f"every ε that the accountant reports is above {_MAX_EPSILON:g}: that promises nothing"
+        )
     if min(pair.delta for pair in pairs) >= 1.0:
         raise InputError("the accountant reports δ = 1 for every ε: that promises nothing")
     return _corners(pairs)
@@ -332,8 +338,15 @@ def _pairs_over_deltas(epsilon_of: Callable[[float], Any]) -> list[ReportedPair]
             except Exception:  # accountants fail at some δ, e.g. where their grid ends
                 continue
             if math.isfinite(epsilon):
-                pairs.append(ReportedPair(max(epsilon, 0.0), delta))
-    return pairs
+                pairs.append(ReportedPair(epsilon, delta))
+    for before, pair in pairwise(pairs):
+        if pair.epsilon > before.epsilon + _ROUNDING:
+            raise InputError(
+                f"ε grows with δ: ε={before.epsilon:g} at δ={before.delta:g}, but "
+                f"ε={pair.epsilon:g} at δ={pair.delta:g}; get_epsilon must map δ to ε"
+            )
+    # Where δ is large, accountants may give an ε below 0, which promises what ε = 0 does, and more.
+    return [pair._replace(epsilon=max(pair.epsilon, 0.0)) for pair in pairs]
 
 
 def _given_pairs(given: Any) -> list[ReportedPair]:

@@ -112,6 +112,13 @@ class GaussianAccountant(PRVAccountant):
     kind = "gdp"
 
 
+class RisingAccountant(PRVAccountant):
+    """One that gives a larger ε for a larger δ."""
+
+    def get_epsilon(self, delta, *, eps_error=0.01, delta_error=None):
+        return delta
+
+
 def exact(mu):
     return ndtr(ndtri(Q) + mu)
 
@@ -216,6 +223,11 @@ def test_the_claim_survives_json_exactly():
         (None, "must be a privacy-loss distribution"),
         (PLDAccountant(0.0), "PLDAccountant has no steps"),
         (PRVAccountant([]), "PRVAccountant has no steps"),
+        (RisingAccountant(), "ε grows with δ"),
+        (
+            [(800.0, 1e-5)],
+            "every ε that the accountant reports is above 700: that promises nothing",
+        ),
         (GaussianAccountant(), "GaussianAccountant approximates by a central limit theorem"),
     ],
 )
