@@ -452,7 +452,10 @@ def _read(path: Path, asked: StreamState) -> tuple[_Progress, bytes]:
         waiting = _sides_from_data(data["waiting"])
         progress = _Progress(state=state, learned=learned, waiting=waiting)
         _check_possible(progress)
-    except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError) as error:
+    except (
+        *(OSError, ValueError, LookupError, TypeError),
+        *(OverflowError, RecursionError),  # numbers beyond all floats, lists in lists in lists
+    ) as error:
         raise InputError(
             f"path={str(path)!r} holds no score stream that can be resumed ({error}); "
             "give another file"

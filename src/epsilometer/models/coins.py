@@ -71,7 +71,7 @@ class Coins:
             ids = data["ids"]
             included = data["included"]
             seed = int(data["seed"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"{path} holds no coins of `Coins.save`") from error
         is_whole = isinstance(ids, list) and isinstance(included, list)
         if not is_whole or len(ids) != len(included):
@@ -93,6 +93,11 @@ class Coins:
         """
         by_id = _by_id(scores)
         if by_id is None:
+            shape = getattr(scores, "shape", (len(self.ids),))
+            if len(shape) != 1:
+                raise InputError(
+                    f"scores has shape {tuple(shape)}: it must be one-dimensional, one per canary"
+                )
             values = as_vector("scores", scores).numbers
             if len(values) != len(self.ids):
                 raise InputError(

@@ -1,6 +1,6 @@
 """The ids of canaries: one each, none missing, none twice."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, ItemsView, Iterable, KeysView, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,15 @@ def read_ids(name: str, ids: Any) -> list[Hashable]:
 
     Args:
         name: of the argument, for messages.
-        ids: a list, an array, a series of any library, or an iterator.
+        ids: a list, an array, a series of any library, or an iterator; no set, which has no order.
     """
     if not isinstance(ids, Iterable):
         raise InputError(f"{name}={short_repr(ids)} must be a list of ids, one per canary")
+    if isinstance(ids, Set) and not isinstance(ids, KeysView | ItemsView):
+        raise InputError(
+            f"{name} is a {type(ids).__name__}, which has no order: give a list of ids, one per "
+            "canary"
+        )
     shape = getattr(ids, "shape", (1,))
     if len(shape) != 1:
         raise InputError(f"{name} has shape {tuple(shape)}: it must be one-dimensional")

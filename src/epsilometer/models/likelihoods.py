@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from epsilometer.arrays import Floats
 from epsilometer.claims.base import as_number, check_positive
 from epsilometer.errors import InputError
-from epsilometer.stability.vectors import opened
+from epsilometer.stability.vectors import opened, refuse_complex
 
 
 @overload
@@ -50,6 +50,7 @@ def subsampled_score(
         raise InputError(f"rate={rate!r} must be above 0 and at most 1")
     if isinstance(projections, list | tuple):
         projections = [opened(row) for row in projections]
+    refuse_complex("projections", str(getattr(projections, "dtype", "")).rpartition(".")[2])
     try:
         along = np.asarray(opened(projections), dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -47,6 +47,8 @@ class Recorder:
                 every step.
         """
         vector = as_vector("noisy_gradient", noisy_gradient).numbers
+        if not len(vector):
+            raise InputError("noisy_gradient holds no numbers: record the parameters that change")
         if self._gradients and len(vector) != len(self._gradients[0]):
             raise InputError(
                 f"noisy_gradient has {len(vector)} numbers, and {len(self._gradients[0])} in the "

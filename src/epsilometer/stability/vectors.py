@@ -104,6 +104,7 @@ def _arrays(name: str, value: Any, keys: tuple[Hashable, ...]) -> Iterator[_Flat
             yield from _arrays(name, part, keys)
         return
     type_name = str(getattr(value, "dtype", type(value).__name__)).rpartition(".")[2]
+    refuse_complex(name, type_name)
     array = opened(value)
     try:
         numbers = np.asarray(array, dtype=np.float64)
@@ -112,6 +113,12 @@ def _arrays(name: str, value: Any, keys: tuple[Hashable, ...]) -> Iterator[_Flat
     spacing = _SPACING.get(type_name, _SPACING["float64"])
     is_whole = type_name.startswith(("int", "uint", "bool"))
     yield _FlatArray(keys, numbers.reshape(-1), spacing, is_whole)
+
+
+def refuse_complex(name: str, type_name: str) -> None:
+    """Raises an InputError if a type is complex: as floats its numbers would lose a part."""
+    if type_name.startswith("complex"):
+        raise InputError(f"{name} holds complex numbers: give their real and imaginary parts")
 
 
 def opened(value: Any) -> Any:

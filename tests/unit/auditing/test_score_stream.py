@@ -113,7 +113,9 @@ def test_another_claim_or_confidence_is_refused(tmp_path):
         em.ScoreStream("mu=1", confidence=0.99, path=path)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"kind": "profile"}', '{"kind": 1}'])
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"kind": "profile"}', '{"kind": 1}', "[" * 100_000]
+)
 def test_a_file_of_something_else_is_refused(content, tmp_path):
     path = tmp_path / "stream.json"
     path.write_text(content)
@@ -164,6 +166,14 @@ def test_threads_may_add_to_one_stream(tmp_path):
         list(pool.map(lambda _: audit.add([1.0], [0.0]), range(40)))
     assert (audit.state.batches, audit.state.samples) == (40, (40, 40))
     assert em.ScoreStream("mu=1", path=tmp_path / "stream.json").state == audit.state
+
+
+def test_a_number_beyond_all_floats_is_refused(tmp_path):
+    path = tmp_path / "stream.json"
+    em.ScoreStream("mu=1", path=path)
+    path.write_text(path.read_text().replace('"batches": 0', '"batches": 1e400'))
+    with pytest.raises(em.InputError, match="no score stream"):
+        em.ScoreStream("mu=1", path=path)
 
 
 @pytest.mark.parametrize(

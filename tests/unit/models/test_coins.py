@@ -63,6 +63,8 @@ def test_saved_coins_are_the_same_again(tmp_path):
         json.dumps({"ids": ["a"], "seed": 1}),
         json.dumps({"ids": [["a"]], "included": [True], "seed": 1}),
         json.dumps({"ids": [None], "included": [True], "seed": 1}),
+        '{"ids": ["a"], "included": [true], "seed": 1e400}',
+        "[" * 100_000,
     ],
 )
 def test_a_file_with_something_else_is_refused(tmp_path, text):
@@ -88,6 +90,20 @@ def test_ids_that_do_not_fit_are_named():
         coin_flips([(1, 2)]).save("unused.json")
 
 
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (np.zeros((3, 2)), r"scores has shape \(3, 2\)"),
+        (np.zeros((6, 1)), r"scores has shape \(6, 1\)"),
+        (np.zeros(6, dtype=complex), "complex"),
+        (np.zeros(5), "5 scores for 6 canaries"),
+    ],
+)
+def test_scores_are_one_real_number_per_canary(scores, message):
+    with pytest.raises(InputError, match=message):
+        coin_flips(range(6), seed=1).join(scores)
+
+
 def test_ids_of_arrays_can_be_stored(tmp_path):
     coins = models.coin_flips(np.arange(3), seed=1)
     assert coins.ids == (0, 1, 2)
@@ -101,6 +117,8 @@ def test_ids_of_arrays_can_be_stored(tmp_path):
     [
         (None, "ids=None must be a list of ids"),
         (5, "ids=5 must be"),
+        ({"a", "b"}, "ids is a set, which has no order"),
+        (frozenset("ab"), "ids is a frozenset, which has no order"),
         ([[1], [2]], r"\[1\] cannot be an id"),
         ([None, "a"], "ids: 1 id is missing"),
         ([float("nan"), "a", np.nan], "ids: 2 ids are missing"),

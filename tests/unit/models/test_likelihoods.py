@@ -34,6 +34,7 @@ def test_far_projections_do_not_overflow():
         (([1.0], 0.0, 1.0), "rate=0"),
         (([1.0], 1.1, 1.0), r"rate=1\.1"),
         (([1.0], 0.5, 0.0), "noise_multiplier=0"),
+        ((np.ones(2) * 1j, 0.5, 1.0), "complex"),
         ((["a"], 0.5, 1.0), "must be numbers"),
         ((1.0, 0.5, 1.0), "one number per step"),
     ],

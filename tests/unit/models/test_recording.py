@@ -34,6 +34,8 @@ def test_what_does_not_fit_is_refused():
     recorder = Recorder()
     with pytest.raises(InputError, match="no step was recorded"):
         recorder.output()
+    with pytest.raises(InputError, match="noisy_gradient holds no numbers"):
+        recorder.step([])
     recorder.step([1.0, 2.0])
     with pytest.raises(InputError, match="3 numbers, and 2 in the steps before"):
         recorder.step([1.0, 2.0, 3.0])

@@ -68,3 +68,11 @@ def test_arrays_of_jax():
 def test_what_is_no_number_is_refused_by_name(value):
     with pytest.raises(InputError, match=r"gradient holds .*no number"):
         as_vector("gradient", value)
+
+
+@pytest.mark.parametrize("kind", [np.complex64, np.complex128])
+def test_complex_numbers_are_refused_instead_of_losing_a_part(kind):
+    with pytest.raises(InputError, match="complex numbers: give their real and imaginary parts"):
+        as_vector("step", [1.0, np.ones(3, dtype=kind)])
+    with pytest.raises(InputError, match="complex numbers"):
+        as_vector("step", kind(1j))
