@@ -12,7 +12,12 @@ import numpy as np
 from scipy.special import betainc
 
 from epsilometer.arrays import Booleans, Floats
-from epsilometer.auditing.score_values import as_array, read_scores
+from epsilometer.auditing.score_values import (
+    WrongWayWarning,
+    as_array,
+    read_scores,
+    wrong_way,
+)
 from epsilometer.errors import EpsilometerWarning, InputError, short_repr
 from epsilometer.models.ids import check_ids, named_ids, read_ids
 
@@ -53,6 +58,7 @@ def read_canaries(scores: Any, included: Any, ids: Any, included_ids: Any) -> Ca
             "per canary, or give both by id"
         )
     _check_coins(coins)
+    _warn_of_wrong_way(score_array, coins)
     return Canaries(scores=score_array, coins=coins)
 
 
@@ -127,7 +133,7 @@ def _check_same(scored: Mapping[Hashable, int], flipped: Mapping[Hashable, int])
         raise InputError(
             f"no canary has both a score and a coin: ids of scores are like "
             f"{short_repr(next(iter(scored)))}, those of included like "
-            f"{short_repr(next(iter(flipped)))}"
+            f"{short_repr(next(iter(flipped)))}; give both the same ids"
         )
     lacking = (
         f"no score for {named_ids(without_score)}"
@@ -142,6 +148,11 @@ def _check_same(scored: Mapping[Hashable, int], flipped: Mapping[Hashable, int])
 def _as_coins(values: Any) -> Booleans:
     """Returns the coins as booleans of shape (m,), or raises an InputError."""
     array = as_array("included", values)
+    if array.ndim == 0:
+        raise InputError(
+            f"included is of type {type(values).__name__}: it must be a list, an array, a series "
+            "or a tensor of booleans or 0/1, one per canary"
+        )
     if array.ndim != 1:
         raise InputError(f"included has shape {array.shape}: it must be one-dimensional")
     if array.dtype.kind == "b":
@@ -191,5 +202,17 @@ def _check_coins(coins: Booleans) -> None:
             f"exactly half of the {m} canaries are included: drawn by a permutation? "
             "The proof needs independent coins",
             EpsilometerWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_wrong_way(scores: Floats, coins: Booleans) -> None:
+    """Warns if included canaries have the smaller scores: then all guesses are the wrong ones."""
+    problem = wrong_way(np.sort(scores[coins]), np.sort(scores[~coins]))
+    if problem is not None:
+        warnings.warn(
+            f"{problem}, if that is what small ones mean. As they are, nothing can be refuted. "
+            "Choose by what a score means, not by what it brings",
+            WrongWayWarning,
             stacklevel=4,
         )

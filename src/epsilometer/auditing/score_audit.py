@@ -11,14 +11,14 @@ import numpy as np
 from epsilometer.arrays import Floats
 from epsilometer.auditing.claim_check import ClaimCheck
 from epsilometer.auditing.profile import Profile
-from epsilometer.auditing.score_values import read_scores
-from epsilometer.bounds.auroc import auroc_interval, observed_auroc, wrong_way_deviate
+from epsilometer.auditing.score_values import WrongWayWarning, read_scores, wrong_way
+from epsilometer.bounds.auroc import auroc_interval, observed_auroc
 from epsilometer.bounds.bands import hull
 from epsilometer.bounds.rank_test import RankTest
 from epsilometer.claims import ApproxDP, Claim, GaussianDP, as_claim
 from epsilometer.claims.base import as_number, check_confidence
 from epsilometer.environment import describe_environment
-from epsilometer.errors import EpsilometerWarning, InputError
+from epsilometer.errors import InputError
 from epsilometer.inputs.copying import equal_fields
 from epsilometer.storage.writing import write_atomically
 
@@ -26,11 +26,6 @@ SCHEMA_VERSION = 1
 # The part of the failure probability of all simultaneous figures that is spent on the AUROC. So
 # small a part costs the band next to nothing, and widens the interval by a third.
 _AUROC_SHARE = 1.0 / 40.0
-# The area when both sides have the same distribution.
-_AUROC_OF_EQUAL = 0.5
-# Standard errors by which the AUROC must be below ½ for a warning. Equal scores reach them once in
-# four thousand times, ten scores per side that are all apart the wrong way do.
-_WRONG_WAY_DEVIATE = 3.5
 # What `print` shows of the band.
 _SHOWN_DELTAS = (0.0, 1e-5, 1e-3)
 _SHOWN_FALSE_POSITIVE_RATE = 0.01
@@ -292,12 +287,11 @@ def from_scores(in_scores: object, out_scores: object, *, confidence: float = 0.
     n_out = len(held_out)
     test = RankTest.of_scores(held_in, held_out)
     auroc = observed_auroc(held_in, held_out)
-    if auroc < _AUROC_OF_EQUAL and wrong_way_deviate(held_in, held_out) > _WRONG_WAY_DEVIATE:
+    points_the_wrong_way = wrong_way(held_in, held_out)
+    if points_the_wrong_way is not None:
         warnings.warn(
-            f"the scores of members are smaller than the others (AUROC {auroc:.3g}), but larger "
-            "should mean member: give -scores. The bounds hold all the same, but they would be "
-            "better",
-            EpsilometerWarning,
+            f"{points_the_wrong_way}. The bounds hold all the same, but they would be better",
+            WrongWayWarning,
             stacklevel=2,
         )
     profile = Profile(

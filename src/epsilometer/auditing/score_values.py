@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from epsilometer.arrays import Array, Floats
+from epsilometer.bounds.auroc import observed_auroc, wrong_way_deviate
 from epsilometer.claims.base import float_holds, is_missing
-from epsilometer.errors import InputError, short_repr
+from epsilometer.errors import EpsilometerWarning, InputError, short_repr
 
 # Fewer scores per side certify next to nothing: the outermost rank alone needs about that many.
 FEWEST = 10
@@ -21,6 +22,36 @@ _LARGEST_EXACT = 2**53
 _NUMBER_KINDS = "iuf"
 # Types of other libraries that are floats in all but name, such as ml_dtypes.bfloat16.
 _FOREIGN_FLOATS = ("bfloat16", "float8", "float6", "float4")
+
+
+# The area under the ROC curve when both sides have the same distribution.
+_AUROC_OF_EQUAL = 0.5
+# Standard errors by which it must be below that for a warning. Equal scores reach them once in four
+# thousand times, ten scores per side that are all apart the wrong way do.
+_WRONG_WAY_DEVIATE = 3.5
+
+
+class WrongWayWarning(EpsilometerWarning):
+    """Members have smaller scores than others, where larger ones should mean member."""
+
+
+def wrong_way(held_in: Floats, held_out: Floats) -> str | None:
+    """Says that members have smaller scores than others, if they clearly do; else None.
+
+    Args:
+        held_in: shape (n,), scores of members, ascending.
+        held_out: shape (m,), scores of others, ascending.
+    """
+    auroc = observed_auroc(held_in, held_out)
+    is_clear = auroc < _AUROC_OF_EQUAL and (
+        wrong_way_deviate(held_in, held_out) > _WRONG_WAY_DEVIATE
+    )
+    if not is_clear:
+        return None
+    return (
+        f"the scores of members are smaller than the others (AUROC {auroc:.3g}), but larger should "
+        "mean member: give -scores"
+    )
 
 
 def read_scores(name: str, values: object, fewest: int = FEWEST) -> Floats:

@@ -93,6 +93,7 @@ def scores(
       epsilometer scores runs.parquet --score score --member member --epsilon 8 --delta 1e-5
       epsilometer scores canaries.jsonl --score score --member in --one-run --id canary --delta 1e-5
     """
+    from epsilometer.auditing.score_values import WrongWayWarning
     from epsilometer.storage.score_tables import read_score_table
 
     answers: Answers = context.obj
@@ -108,7 +109,10 @@ def scores(
         warnings.simplefilter("always", EpsilometerWarning)
         audit = audit_table(table, file, 0.95 if confidence is None else confidence)
     for warning in caught:
-        hint = "" if smaller_means_member or one_run else " (here: --smaller-means-member)"
+        hint = ""
+        if issubclass(warning.category, WrongWayWarning):
+            remedy = "leave out " if smaller_means_member else ""
+            hint = f" (here: {remedy}--smaller-means-member)"
         sys.stderr.write(f"epsilometer: {warning.message}{hint}\n")
     answer = _Answer.of(audit, question)
     problem = write_all(_writers(answer, files))

@@ -1,5 +1,7 @@
 """Scores and coins as callers hand them over."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -115,13 +117,17 @@ def test_every_way_to_hand_them_over():
             SCORES,
             COINS,
             {"ids": list(range(12)), "included_ids": [str(number) for number in range(12)]},
-            "ids of scores are like 0, those of included like '0'",
+            "ids of scores are like 0, those of included like '0'; give both the same ids",
         ),
         (SCORES, np.where(COINS, 1.0, np.nan), {}, "included holds nan: it"),
         (SCORES, [0, 1, None] * 4, {}, "included holds None: it"),
         (SCORES, np.arange(12), {}, "included holds 2, 3, 4, …: it"),
         (SCORES, COINS, {"ids": [[1]] * 12, "included_ids": [[1]] * 12}, "[1] cannot be an id"),
         (SCORES, COINS, {"ids": 3, "included_ids": IDS}, "ids=3 must be"),
+        (SCORES, COINS, {"ids": set(IDS), "included_ids": IDS}, "ids is a set, which has no order"),
+        (SCORES, COINS, {"ids": IDS, "included_ids": frozenset(IDS)}, "which has no order"),
+        (SCORES, (coin for coin in COINS), {}, "included is of type generator"),
+        (SCORES, None, {}, "included is of type NoneType"),
         (SCORES, COINS, {"ids": np.ones((6, 2)), "included_ids": IDS}, "ids has shape (6, 2)"),
         (pd.Series(SCORES, index=[np.nan, *IDS[1:]]), coins_by_id(), {}, "scores: 1 id is missing"),
         (SCORES, COINS, {"ids": IDS, "included_ids": [None, None, *IDS[2:]]}, "2 ids are missing"),
@@ -150,3 +156,15 @@ def test_coins_that_do_not_look_fair(rng):
         em.from_one_run(scores, np.arange(200) % 2)
     with pytest.warns(em.EpsilometerWarning, match="20 of 200 canaries are included"):
         em.from_one_run(scores, np.arange(200) < 20)
+
+
+def test_scores_that_point_the_wrong_way(rng):
+    """Nothing can be refuted by them, and a bound of 0 says nothing about why."""
+    included = rng.random(60) < 0.5
+    losses = np.where(included, 0.0, 3.0) + rng.normal(size=60)
+    with pytest.warns(em.EpsilometerWarning, match="are smaller than the others"):
+        em.from_one_run(losses, included)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        em.from_one_run(-losses, included)
+        em.from_one_run(np.zeros(60), included)

@@ -88,7 +88,17 @@ def test_files(losses, tmp_path, capsys):
 
 def test_the_wrong_way_is_warned_about(losses, capsys):
     assert main([*losses[:-1], "--mu", ".1"]) == 1
-    assert "--smaller-means-member" in capsys.readouterr().err
+    assert "(here: --smaller-means-member)" in capsys.readouterr().err
+    assert main([*losses[:-1], "--one-run", "--mu", ".1"]) == 0
+    assert "(here: --smaller-means-member)" in capsys.readouterr().err
+
+
+def test_a_flag_too_many_is_named(losses, capsys, tmp_path):
+    path = tmp_path / "runs.csv"
+    swapped = path.read_text().replace(",in\n", ",1\n").replace(",out\n", ",in\n")
+    path.write_text(swapped.replace(",1\n", ",out\n"))
+    assert main([*losses, "--mu", ".1"]) == 1
+    assert "(here: leave out --smaller-means-member)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
