@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from epsilometer.bounds.one_run import Guesses, one_run_p_value
 from epsilometer.bounds.one_run_walk import (
@@ -28,6 +29,64 @@ def test_crossing_by_enumeration(weights):
         if any(weight[[1, 4, 8]] >= thresholds):
             total += chance ** sum(right) * (1 - chance) ** (9 - sum(right))
     assert crossing_probability(steps, thresholds, chance) == pytest.approx(total, abs=1e-12)
+
+
+def greatest_crossing(weights, thresholds, epsilon, delta, guesses):
+    """The greatest crossing probability of any (ε, δ)-private mechanism, by linear programming.
+
+    Its outputs are orders of three canaries, the surest first, with a guess about each.
+    """
+    coins = list(itertools.product((0, 1), repeat=3))
+    outputs = list(itertools.product(itertools.permutations(range(3)), guesses))
+    n_chances = len(coins) * len(outputs)
+    neighbours = [
+        (one, other)
+        for one, other in itertools.permutations(range(len(coins)), 2)
+        if sum(a != b for a, b in zip(coins[one], coins[other], strict=True)) == 1
+    ]
+    # P(y | x) − e^ε·P(y | x') ≤ e(y) for every output y, and the e(y) sum to δ at the most.
+    n_excesses = len(neighbours) * len(outputs)
+    each = np.eye(len(outputs))
+    rows = np.zeros((n_excesses + len(neighbours), n_chances + n_excesses))
+    for k, (one, other) in enumerate(neighbours):
+        block = slice(k * len(outputs), (k + 1) * len(outputs))
+        rows[block, one * len(outputs) : (one + 1) * len(outputs)] = each
+        rows[block, other * len(outputs) : (other + 1) * len(outputs)] = -math.exp(epsilon) * each
+        rows[block, n_chances:][:, block] = -each
+        rows[n_excesses + k, n_chances:][block] = 1.0
+    limits = np.concatenate([np.zeros(n_excesses), np.full(len(neighbours), delta)])
+    crosses = [
+        any(np.cumsum([w * (x[c] == g) for w, c, g in zip(weights, *y, strict=True)]) >= thresholds)
+        for x in coins
+        for y in outputs
+    ]
+    objective = np.concatenate([np.array(crosses) / -len(coins), np.zeros(n_excesses)])
+    sums = np.kron(np.eye(len(coins)), np.ones(len(outputs)))
+    sums = np.hstack([sums, np.zeros((len(coins), n_excesses))])
+    solved = linprog(objective, rows, limits, sums, np.ones(len(coins)), bounds=(0, None))
+    return -solved.fun
+
+
+@pytest.mark.parametrize(
+    ("weights", "thresholds", "epsilon", "delta"),
+    [
+        ((4, 3, 3), (4, 8, 9), 0.2, 0.0),
+        ((4, 4, 2), (4, 9, 9), 1.4, 0.05),
+        ((4, 2, 1), (4, 6, 8), 0.7, 0.05),
+        ((3, 2, 1), (4, 5, 4), 0.5, 0.02),
+    ],
+)
+def test_no_mechanism_crosses_more_often(weights, thresholds, epsilon, delta):
+    steps = [Steps(1, weight) for weight in weights]
+    chance = 1.0 / (1.0 + math.exp(-epsilon))
+    crossing = crossing_probability(steps, thresholds, chance)
+    both = list(itertools.product((0, 1), repeat=3))
+    for guesses, units in ((both, 3.0), ([(1, 1, 1)], 1.5)):
+        greatest = greatest_crossing(weights, thresholds, epsilon, delta, guesses)
+        assert greatest <= crossing + units * delta / (1.0 + math.exp(epsilon)) + 1e-9
+    # Without δ randomised response reaches the walk.
+    sharpest = greatest_crossing(weights, thresholds, epsilon, 0.0, both)
+    assert sharpest == pytest.approx(crossing, abs=1e-9)
 
 
 def test_weights_fall_with_the_number_of_guesses_and_depend_on_its_share_only():
