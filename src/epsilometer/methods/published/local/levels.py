@@ -4,7 +4,7 @@ Reference: Askin, Kutta, Dette (2022), "Statistical quantification of differenti
     approach", (5) and the conclusion, which names such a map as an aim.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,10 @@ def level_map(
     levels: list[DatasetLevel] = []
     for number, dataset in enumerate(range_of_datasets):
         with blamed(f"neighbours={neighbours!r:.80} failed on the dataset {dataset!r:.80}"):
-            of_dataset = neighbours(dataset)
+            of_dataset: Any = neighbours(dataset)
+            if isinstance(of_dataset, Iterator):
+                # What a generator raises is the caller's, too.
+                of_dataset = list(of_dataset)
         result = data_centric(
             mechanism,
             dataset,

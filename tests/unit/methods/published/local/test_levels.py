@@ -71,6 +71,7 @@ def test_each_level_is_the_data_centric_one_of_the_paper():
         ([0.0], lambda x: x + 1.0, r"neighbours=1\.0 is not a list"),
         ([0.0], lambda: [1.0], "neighbours=.* must be a function"),
         ([0.0], lambda x: [1.0 / x], r"neighbours=.* failed on the dataset 0\.0: ZeroDivision"),
+        ([0.0], lambda x: (y / x for y in [1.0]), r"neighbours=.* failed .*: ZeroDivision"),
     ],
 )
 def test_what_makes_no_sense_is_told(datasets, neighbours, message):
