@@ -1,7 +1,6 @@
 """Learns all scores that suit some outputs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from epsilometer.environment import one_thread
 from epsilometer.methods.curves import Sliced, separation_evidence
@@ -16,6 +15,7 @@ from epsilometer.methods.scores.joint import joint_scores
 from epsilometer.methods.scores.learned import LearnedScore
 from epsilometer.methods.scores.line import FEWEST_DRAWS, line_scores
 from epsilometer.methods.scores.long_numbers import line_of_long_numbers
+from epsilometer.methods.scores.pooled import Pool, pools_of
 from epsilometer.methods.scores.rotation import has_correlated_columns
 from epsilometer.methods.scores.stacked import stacked_score
 from epsilometer.methods.scores.summaries import summary_scores
@@ -26,8 +26,6 @@ from epsilometer.outputs.shapes import is_long_number
 # Draws per side that learn a function of a single value, of at most 48 intervals: more would move
 # it by less than a curve along it is wrong.
 _MOST_ROWS = 1 << 15
-# Of several shapes, the most frequent one gets scores of its own if it has this share of the draws.
-_LEAST_MAIN_SHARE = 0.25
 
 
 def learn_scores(left: Outputs, right: Outputs) -> list[LearnedScore]:
@@ -83,33 +81,17 @@ def _scores_of_structures(
     left: Outputs, right: Outputs, pairs: Sequence[tuple[Block, Block]]
 ) -> list[LearnedScore]:
     """Scores of outputs with several columns or shapes beside their outcomes."""
-    if len(pairs) == 1:
-        return [*_fitted_scores(*pairs[0]), *column_scores(left, right, pairs)]
-    additive = additive_score("additive", pairs)
-    elements = elements_score(pairs, len(left), len(right))
-    # The same model, with weights of each shape's own or shared by all: the draws decide.
-    is_shared = elements is not None and _evidence(elements) > _evidence(additive)
-    scores: list[LearnedScore] = [
-        elements if elements is not None and is_shared else additive,
-        *column_scores(left, right, pairs),
-    ]
-    main_left, main_right = max(pairs, key=lambda pair: pair[0].size + pair[1].size)
-    main_share = (main_left.size + main_right.size) / (len(left) + len(right))
-    if main_share >= _LEAST_MAIN_SHARE:
-        # Outputs of other shapes are in no tail of these scores.
-        outside_left = (len(left) - main_left.size) / max(main_left.size, 1)
-        outside_right = (len(right) - main_right.size) / max(main_right.size, 1)
-        scores += [
-            replace(
-                score,
-                outside=(
-                    round(outside_left * len(score.left)),
-                    round(outside_right * len(score.right)),
-                ),
-            )
-            for score in _fitted_scores(main_left, main_right)
-        ]
-    return scores
+    scores: list[LearnedScore] = []
+    if len(pairs) > 1:
+        additive = additive_score("additive", pairs)
+        elements = elements_score(pairs, len(left), len(right))
+        # The same model, with weights of each shape's own or shared by all: the draws decide.
+        is_shared = elements is not None and _evidence(elements) > _evidence(additive)
+        scores.append(elements if elements is not None and is_shared else additive)
+    n_draws = (len(left), len(right))
+    for pool in pools_of(pairs):
+        scores += _fitted_scores(pool, n_draws)
+    return [*scores, *column_scores(pairs, n_draws)]
 
 
 def _evidence(score: LearnedScore) -> float:
@@ -117,12 +99,19 @@ def _evidence(score: LearnedScore) -> float:
     return separation_evidence(Sliced.of(score.left, score.right))
 
 
-def _fitted_scores(left: Block, right: Block) -> list[LearnedScore]:
-    """The scores of all columns of one shape."""
-    if not left.columns or min(left.size, right.size) < FEWEST_DRAWS:
+def _fitted_scores(pool: Pool, n_draws: tuple[int, int]) -> list[LearnedScore]:
+    """The scores of all columns of a pool.
+
+    Args:
+        pool: outputs of one or several shapes.
+        n_draws: left and right training draws of all shapes.
+    """
+    left = pool.left
+    right = pool.right
+    if min(left.size, right.size) < FEWEST_DRAWS:
         return []
     additive = additive_score("additive", [(left, right)])
-    scores: list[LearnedScore] = [additive]
+    scores = [additive]
     if has_correlated_columns(left, right):
         scores.append(additive_score("decorrelated", [(left, right)], decorrelate=True))
     joint = joint_scores(left, right)
@@ -131,8 +120,12 @@ def _fitted_scores(left: Block, right: Block) -> list[LearnedScore]:
     forest = forest_score(left, right, additive)
     if forest is not None:
         scores.append(forest)
-    stacked = stacked_score(left, right, scores)
-    if stacked is not None:
-        scores.append(stacked)
+    odds = pool.shape_odds()
+    stacked = stacked_score(left, right, scores, odds)
     # Norms of standardised columns say what mean squares and largest values would.
-    return [*scores, *summary_scores(left, right, has_norms=bool(joint))]
+    scores += summary_scores(left, right, has_norms=bool(joint))
+    scattered = [pool.scattered(score, n_draws) for score in scores]
+    if stacked is not None:
+        offsets = None if odds is None else stacked.weight_of_shape * odds.of_shapes
+        scattered.append(pool.scattered(stacked.score, n_draws, offsets))
+    return scattered

@@ -65,6 +65,8 @@ def interacting_pairs(
             variances = np.bincount(cell, variance)
             is_filled = variances > _NO_VARIANCE
             degrees = int(np.count_nonzero(is_filled))
+            if not degrees:
+                continue
             statistic = float((deviations[is_filled] ** 2 / variances[is_filled]).sum())
             z = (statistic - degrees) / np.sqrt(2.0 * degrees)
             pairs.append(InteractingPair(second, first, float(z)))

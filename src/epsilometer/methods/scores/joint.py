@@ -13,7 +13,7 @@ import numpy as np
 from epsilometer.arrays import Floats, Integers
 from epsilometer.methods.scores.additive import PriorPart
 from epsilometer.methods.scores.folds import fold_of_rows
-from epsilometer.methods.scores.learned import ContinuousScore, LearnedScore, ShapeScore, one_group
+from epsilometer.methods.scores.learned import ContinuousScore, ShapeScore, one_group
 from epsilometer.methods.scores.line import TINY
 from epsilometer.methods.scores.regression import fit_regression
 from epsilometer.outputs import Block, Group, Numbers
@@ -38,7 +38,7 @@ _LEAST_DISTINCT = 0.1
 _NO_DEVIATION = 1e-9
 
 
-def joint_scores(left: Block, right: Block) -> list[LearnedScore]:
+def joint_scores(left: Block, right: Block) -> list[ContinuousScore]:
     """The joint scores of the columns of numbers that vary; none if fewer than two do.
 
     Args:
@@ -65,7 +65,7 @@ def joint_scores(left: Block, right: Block) -> list[LearnedScore]:
     covariance = np.cov(standardised.T) + 1e-9 * np.eye(len(columns))
     rotation = np.linalg.inv(np.linalg.cholesky(covariance))
     blank = replace(plain, rotation=rotation, norms=np.zeros(3))
-    scores: list[LearnedScore] = [
+    scores = [
         _norm_score(left, right, replace(blank, norms=np.eye(3)[number]), left_rows, right_rows)
         for number in range(3)
     ]

@@ -128,7 +128,7 @@ def test_a_stack_knows_what_its_parts_know(rng):
     left, right = draw(1), draw(0)
     additive = additive_score("additive", pairs_of(left, right))
     parts = [additive, *joint_scores(block(left), block(right))]
-    stacked = stacked_score(block(left), block(right), parts)
+    stacked = stacked_score(block(left), block(right), parts, odds=None).score
     fitted = [part for part in parts if not part.is_line]
     assert mean_gap(stacked) > 0.95 * max(map(mean_gap, fitted))
     score = stacked.shapes[0].partition.groups[0].score
