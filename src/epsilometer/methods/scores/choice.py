@@ -11,6 +11,7 @@ from epsilometer.methods.scores.elements import elements_score
 from epsilometer.methods.scores.equality import equality_scores
 from epsilometer.methods.scores.features import FeatureScore, features_only, has_features
 from epsilometer.methods.scores.forest import forest_score
+from epsilometer.methods.scores.interactions import interacting_pairs, pair_outcomes
 from epsilometer.methods.scores.joint import joint_scores
 from epsilometer.methods.scores.learned import LearnedScore
 from epsilometer.methods.scores.line import FEWEST_DRAWS, line_scores
@@ -117,14 +118,16 @@ def _fitted_scores(pool: Pool, n_draws: tuple[int, int]) -> list[LearnedScore]:
     joint = joint_scores(left, right)
     scores += joint
     scores += equality_scores(left, right)
-    forest = forest_score(left, right, additive)
+    pairs = interacting_pairs(left, right, additive.left, additive.right)
+    forest = forest_score(left, right, pairs)
     if forest is not None:
         scores.append(forest)
     odds = pool.shape_odds()
     stacked = stacked_score(left, right, scores, odds)
     # Norms of standardised columns say what mean squares and largest values would.
     scores += summary_scores(left, right, has_norms=bool(joint))
-    scattered = [pool.scattered(score, n_draws) for score in scores]
+    learned = [*scores, *pair_outcomes(left, right, pairs)]
+    scattered = [pool.scattered(score, n_draws) for score in learned]
     if stacked is not None:
         offsets = None if odds is None else stacked.weight_of_shape * odds.of_shapes
         scattered.append(pool.scattered(stacked.score, n_draws, offsets))

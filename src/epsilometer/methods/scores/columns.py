@@ -60,7 +60,7 @@ def _scores_of_column(left: Block, right: Block) -> list[LearnedScore]:
     if scores:
         some = (first_rows(left, _MOST_ROWS), first_rows(right, _MOST_ROWS))
         scores.append(additive_score("function", [some]))
-    outcomes = learn_column_outcomes(left, right, 0, outside=(0, 0))
+    outcomes = learn_column_outcomes(left, right, (0,), outside=(0, 0))
     return scores if outcomes is None else [*scores, outcomes]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from epsilometer.arrays import Floats
-from epsilometer.methods.scores.interactions import interacting_pairs
+from epsilometer.methods.scores.interactions import InteractingPair
 from epsilometer.methods.scores.learned import ContinuousScore, ShapeScore, one_group
 from epsilometer.methods.scores.trees import fit_trees
 from epsilometer.outputs import Block, Group
@@ -24,23 +24,22 @@ _MOST_PAIRS = 4
 _MOST_ROWS = 40_000
 
 
-def forest_score(left: Block, right: Block, additive: ContinuousScore) -> ContinuousScore | None:
+def forest_score(
+    left: Block, right: Block, pairs: Sequence[InteractingPair]
+) -> ContinuousScore | None:
     """The score of a shape by trees of all of its columns.
 
     Args:
         left: training outputs of one shape.
         right: training outputs of the same shape.
-        additive: the additive score of these outputs.
+        pairs: of its columns that interact, the clearest first.
 
     Returns:
         None if there are too few draws, or if no columns interact: then trees could only
         approximate the additive score.
     """
     n_columns = len(left.columns)
-    if n_columns < 2 or min(left.size, right.size) < _FEWEST_ROWS:
-        return None
-    pairs = interacting_pairs(left, right, additive.left, additive.right)
-    if not pairs:
+    if not pairs or min(left.size, right.size) < _FEWEST_ROWS:
         return None
     clearest = [(pair.first, pair.second) for pair in pairs[:_MOST_PAIRS]]
     left_halves = _halves(left)

@@ -5,12 +5,17 @@ draws should be as many as the additive score says; the squared deviations in un
 variance add up to a chi-squared statistic.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
 from epsilometer.arrays import Floats, Integers
+from epsilometer.methods.scores.joint import varying_columns
+from epsilometer.methods.scores.learned import OutcomeScore
+from epsilometer.methods.scores.values import learn_column_outcomes
 from epsilometer.outputs import Block, Labels, Numbers
 from epsilometer.outputs.columns import Column
 
@@ -22,6 +27,10 @@ _MOST_COLUMNS = 24
 _MOST_ROWS = 1 << 13
 # Chance that any pair is found where no columns interact. It costs the time of growing trees.
 _FALSE_ALARMS = 0.05
+# Pairs whose combinations of values are scored: the clearest ones.
+_MOST_PAIRS_OF_VALUES = 2
+# Two columns have combinations if these are more than this many times the values of either column.
+_LEAST_COMBINATIONS = 1.5
 # A cell with a smaller variance holds no draws.
 _NO_VARIANCE = 1e-9
 
@@ -75,6 +84,46 @@ def interacting_pairs(
     required = -float(ndtri(_FALSE_ALARMS / len(pairs)))
     found = [pair for pair in pairs if pair.z > required]
     return sorted(found, key=lambda pair: -pair.z)
+
+
+def pair_outcomes(
+    left: Block, right: Block, pairs: Sequence[InteractingPair]
+) -> list[OutcomeScore]:
+    """The scores of the values of two columns that interact.
+
+    Two categories may be even on both sides and agree on one of them: then only their combinations
+    tell the sides apart, and there are too many for a tree.
+
+    Args:
+        left: training outputs of one shape.
+        right: training outputs of the same shape.
+        pairs: of columns that interact, the clearest first.
+    """
+    if len(left.columns) == 2:
+        # The outcomes of the whole outputs are the same.
+        return []
+    varying = varying_columns(left, right)
+    discrete = [pair for pair in pairs if not {pair.first, pair.second} & set(varying)]
+    best = discrete[:_MOST_PAIRS_OF_VALUES]
+    scores = [
+        learn_column_outcomes(left, right, (pair.first, pair.second), outside=(0, 0))
+        for pair in best
+    ]
+    # All pairs of columns were looked at to find these.
+    n_columns = min(len(left.columns), _MOST_COLUMNS)
+    n_rivals = max(n_columns * (n_columns - 1) // 2 // max(len(best), 1), 1)
+    return [
+        replace(score, n_rivals=n_rivals)
+        for score in scores
+        if score is not None and _has_combinations(score)
+    ]
+
+
+def _has_combinations(score: OutcomeScore) -> bool:
+    """Whether the values of one column do not say those of the other, as a text its first word."""
+    (block,) = score.partition.blocks
+    n_values = max((len(atoms) for atoms in block.atoms if atoms), default=0)
+    return len(block.groups) > _LEAST_COMBINATIONS * n_values
 
 
 def _coarse_codes(left: Column, right: Column, n_left: int, n_right: int) -> Integers:

@@ -8,7 +8,8 @@ released on one side only), so that a single leak among thousands of outcomes is
 Reference: Stephens (2017), "False discovery rates: a new deal", adaptive shrinkage.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from scipy.special import xlogy
@@ -24,6 +25,8 @@ from epsilometer.methods.scores.cells import (
 from epsilometer.methods.scores.folds import FOLDS, fold_of_rows
 from epsilometer.methods.scores.learned import OutcomeScore, one_group
 from epsilometer.outputs import Block, BlockPartition, Group, Line, Numbers, Outputs, Partition
+from epsilometer.outputs.atoms import Atoms
+from epsilometer.outputs.columns import Column
 from epsilometer.outputs.placing import next_float
 
 # Standard deviations of the prior's components, in units of the log-ratio: from what a million
@@ -67,37 +70,40 @@ def learn_outcomes(left: Outputs, right: Outputs) -> OutcomeScore | None:
 
 
 def learn_column_outcomes(
-    left: Block, right: Block, column: int, outside: tuple[int, int]
+    left: Block, right: Block, columns: Sequence[int], outside: tuple[int, int]
 ) -> OutcomeScore | None:
-    """The score of one column's repeated values and far groups.
+    """The score of the repeated values and far groups of a column, or of values of several columns.
 
     Args:
         left: training outputs of one shape.
         right: training outputs of the same shape.
-        column: which of their columns.
+        columns: which of their columns.
         outside: left and right training draws of other shapes.
     """
-    left_column = left.columns[column]
-    right_column = right.columns[column]
+    left_columns = tuple(left.columns[column] for column in columns)
+    right_columns = tuple(right.columns[column] for column in columns)
     n_columns = len(left.columns)
     signature = (-1,) * n_columns
-    if isinstance(left_column, Numbers) and isinstance(right_column, Numbers):
-        line = line_of_outcomes(left_column.values, right_column.values)
-        group = Group(signature, line, column=column)
+    if len(columns) == 1 and _are_numbers(left_columns) and _are_numbers(right_columns):
+        line = line_of_outcomes(left_columns[0].values, right_columns[0].values)
+        group = Group(signature, line, column=columns[0])
         block = one_group(left.shape, n_columns, group)
     else:
-        only_left = Block(left.shape, left.rows, (left_column,), left.size)
-        only_right = Block(right.shape, right.rows, (right_column,), right.size)
+        only_left = Block(left.shape, left.rows, left_columns, left.size)
+        only_right = Block(right.shape, right.rows, right_columns, right.size)
         narrow, _ = learn_groups(only_left, only_right)
-        atoms = tuple(narrow.atoms[0] if place == column else None for place in range(n_columns))
+        atoms: list[Atoms | None] = [None] * n_columns
+        for column, atoms_of_column in zip(columns, narrow.atoms, strict=True):
+            atoms[column] = atoms_of_column
         groups = []
         for narrow_group in narrow.groups:
             codes = list(signature)
-            codes[column] = narrow_group.signature[0]
+            for column, code in zip(columns, narrow_group.signature, strict=True):
+                codes[column] = code
             groups.append(Group(tuple(codes)))
-        block = BlockPartition(left.shape, atoms, tuple(groups))
+        block = BlockPartition(left.shape, tuple(atoms), tuple(groups))
     return score_outcomes(
-        "values of a column",
+        "values of a column" if len(columns) == 1 else "values of columns",
         Partition((block,)),
         left_cells=block.index(left),
         right_cells=block.index(right),
@@ -105,6 +111,10 @@ def learn_column_outcomes(
         right_folds=fold_of_rows(right.places()),
         outside=outside,
     )
+
+
+def _are_numbers(columns: Sequence[Column]) -> TypeGuard[Sequence[Numbers]]:
+    return all(isinstance(column, Numbers) for column in columns)
 
 
 def _outcomes_of_shape(left: Block, right: Block) -> BlockPartition:

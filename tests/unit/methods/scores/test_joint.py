@@ -7,7 +7,11 @@ from epsilometer.methods.scores.by_shape import additive_score
 from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.methods.scores.elements import elements_score
 from epsilometer.methods.scores.forest import forest_score
-from epsilometer.methods.scores.interactions import interacting_pairs
+from epsilometer.methods.scores.interactions import (
+    InteractingPair,
+    interacting_pairs,
+    pair_outcomes,
+)
 from epsilometer.methods.scores.joint import joint_scores
 from epsilometer.methods.scores.stacked import stacked_score
 from epsilometer.outputs import read_outputs
@@ -92,7 +96,8 @@ class TestInteractions:
     def test_trees_find_what_no_column_shows(self, rng):
         left, right = self.draw(rng, 1), self.draw(rng, 0)
         additive = additive_score("additive", pairs_of(left, right))
-        forest = forest_score(block(left), block(right), additive)
+        pairs = interacting_pairs(block(left), block(right), additive.left, additive.right)
+        forest = forest_score(block(left), block(right), pairs)
         assert mean_gap(additive) < 7.0
         assert mean_gap(forest) > 15.0
 
@@ -102,7 +107,38 @@ class TestInteractions:
         pairs = interacting_pairs(*map(block, rows), additive.left, additive.right)
         # A false alarm of 5 % would be no failure, but this seed has none.
         assert pairs == []
-        assert forest_score(*map(block, rows), additive) is None
+        assert forest_score(*map(block, rows), pairs) is None
+        assert pair_outcomes(*map(block, rows), pairs) == []
+
+    def test_categories_that_leak_only_together_are_outcomes(self, rng):
+        def draw(side, n=3000):
+            first, other = rng.integers(0, 8, (2, n))
+            second = np.where(rng.random(n) < 0.3 * side, (first + 3) % 8, other)
+            noise = rng.normal(size=(n, 3)).tolist()
+            return [
+                (f"a{a}", f"b{b}", *rest) for a, b, rest in zip(first, second, noise, strict=True)
+            ]
+
+        left, right = draw(1), draw(0)
+        additive = additive_score("additive", pairs_of(left, right))
+        assert mean_gap(additive) < 7.0
+        pairs = interacting_pairs(block(left), block(right), additive.left, additive.right)
+        (score,) = pair_outcomes(block(left), block(right), pairs)
+        # An eighth of the combinations, where the left side has .3875 and the right one .125.
+        event = score.tail_event(0.2625, upper=True)
+        assert np.mean(event.contains(read_outputs(left))) > 0.36
+        assert np.mean(event.contains(read_outputs(right))) < 0.16
+        # One of the ten pairs of columns.
+        assert score.n_rivals == 10
+
+    def test_a_column_that_says_another_one_makes_no_combinations(self, rng):
+        def draw(weights, n=3000):
+            letters = rng.choice(list("abcdefgh"), n, p=weights)
+            return [(f"{a}1", f"{a}2", x) for a, x in zip(letters, rng.random(n), strict=True)]
+
+        left = block(draw(np.full(8, 1 / 8)))
+        right = block(draw(np.arange(8) / 28))
+        assert pair_outcomes(left, right, [InteractingPair(0, 1, 9.0)]) == []
 
 
 def test_elements_of_lists_share_their_weights(rng):
