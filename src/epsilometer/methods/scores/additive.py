@@ -110,7 +110,9 @@ def _column_parts(cuts: Cuts, starts: Integers) -> list[PriorPart]:
             place = slice(start, start + cut.size)
             parts += [PriorPart(place, kernel) for kernel in column_kernels(cut)]
             continue
-        kernel = column_kernels(cut.other)[0]
+        # Labels have no order; numbers that repeat are alike if they are near each other.
+        is_ordered = isinstance(cut.other.term.cells, Line)
+        kernel = column_kernels(cut.other)[-1 if is_ordered else 0]
         n_values = len(cut.key.known)
         ends = (start + cut.other.size * np.arange(n_values + 1)).tolist()
         for first, last in pairwise(ends):

@@ -30,6 +30,7 @@ from epsilometer.methods.scores.line import FEWEST_DRAWS
 from epsilometer.methods.scores.rotation import innovations
 from epsilometer.methods.scores.values import posterior_means
 from epsilometer.outputs import Block, BlockPartition, Group
+from epsilometer.outputs.atoms import LabelAtoms
 from epsilometer.outputs.scores import AdditiveScore
 
 # Shapes that get a score of their own, the most frequent first.
@@ -166,14 +167,18 @@ def _one_group(block: Block, score: AdditiveScore | None = None) -> ShapeScore:
 
 
 def _interactions(columns: Sequence[ColumnCells]) -> list[ProductCells]:
-    """Every other column, conditional on the column with the most repeated values.
+    """Every other column, conditional on the column with the most repeated values, labels first.
 
     There are none for more than `_MOST_FOR_INTERACTIONS` columns, without a continuous column among
     the others, and if there would be too many weights.
     """
     if not 1 < len(columns) <= _MOST_FOR_INTERACTIONS:
         return []
-    key = max(columns, key=lambda column: len(column.atoms))
+    # Rounded numbers repeat as labels do, but neighbours among them are alike.
+    key = max(
+        columns,
+        key=lambda column: (isinstance(column.term.cells, LabelAtoms), len(column.atoms)),
+    )
     others = [column for column in columns if column is not key]
     size_of_columns = sum(column.size for column in columns)
     size_of_interactions = key.size * sum(other.size for other in others)
