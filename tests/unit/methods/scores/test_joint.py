@@ -154,6 +154,45 @@ def test_elements_of_lists_share_their_weights(rng):
     assert np.corrcoef(middle, by_length[3].score.terms[1].weights)[0, 1] > 0.95
 
 
+def test_a_number_in_a_record_depends_on_the_label_beside_it(rng):
+    """Rows of a report, of which those with one label are moved: a sum over rows sees the others' noise."""
+
+    def draw(shift, n=3000):
+        labels = rng.choice(["ash", "elm", "fir", "oak"], (n, 6))
+        numbers = rng.normal(size=(n, 6)) + np.where(labels == "elm", shift, 0.0)
+        lengths = rng.integers(0, 7, n)
+        return [
+            [
+                {"tree": str(tree), "height": float(height)}
+                for tree, height in zip(labels[i, :k], numbers[i, :k], strict=True)
+            ]
+            for i, k in enumerate(lengths)
+        ]
+
+    left, right = read_outputs(draw(1.5)), read_outputs(draw(0.0))
+    score = elements_score(blocks_of_both(left, right), len(left), len(right))
+    one = read_outputs(
+        [[{"tree": tree, "height": x}] for tree in ("elm", "oak") for x in (-1.0, 2.0)]
+    )
+    (of_one,) = (shape for shape in score.shapes if len(shape.partition.atoms) == 2)
+    elm_low, elm_high, oak_low, oak_high = of_one.partition.groups[0].score.evaluate(
+        one.blocks[0].columns
+    )
+    # The log-ratio is 1.5·x − 1.125 for elms.
+    assert elm_high - elm_low > 3.0
+    assert abs(oak_high - oak_low) < 0.5
+    # What the final score says of outputs is what the cross-fitted scores promise.
+    event = score.tail_event(0.1, upper=True)
+    p, q = np.mean(event.contains(left)), np.mean(event.contains(right))
+    assert p > 10.0 * q
+    threshold = score.threshold(0.1, upper=True)
+    assert p == pytest.approx(np.mean(score.left >= threshold), abs=0.02)
+    again = score_from_dict(of_one.partition.groups[0].score.to_dict())
+    assert np.array_equal(
+        again.evaluate(one.blocks[0].columns), [elm_low, elm_high, oak_low, oak_high]
+    )
+
+
 def test_a_stack_knows_what_its_parts_know(rng):
     def draw(side, n=4000):
         rows = rng.normal(size=(n, 4))
