@@ -6,9 +6,11 @@ shape. Which columns these are depends on how many outputs have them: what nearl
 what half of them have, and what few have.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +42,9 @@ _SHARES = (0.9, 0.5, 0.1)
 # Shapes whose columns may be such a set, and of which outputs are pooled, the most frequent first.
 _MOST_SHAPES = 64
 
+# Positions in lists, which are left out of the names of parts.
+_POSITION = re.compile(r"\[\d+\]")
+
 # The name of a part of outputs, and whether it is a number.
 Part = tuple[str, bool]
 
@@ -56,6 +61,12 @@ def parts_of(block: Block) -> list[Part]:
         (name, isinstance(column, Numbers))
         for name, column in zip(names, block.columns, strict=True)
     ]
+
+
+def without_positions(part: Part) -> Part:
+    """The part without its positions in lists: the same for all elements of a list."""
+    name, is_number = part
+    return _POSITION.sub("[]", name), is_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,20 @@ class Pool:
         return counts.reshape(FOLDS, n_shapes)
 
 
+class _Member(NamedTuple):
+    """A shape that has the columns of a pool.
+
+    Attributes:
+        pair: its left and right training outputs.
+        n_columns: how many columns it has.
+        places: which of them are those of the pool.
+    """
+
+    pair: tuple[Block, Block]
+    n_columns: int
+    places: tuple[int, ...]
+
+
 def pools_of(pairs: Sequence[tuple[Block, Block]]) -> list[Pool]:
     """The pools that are worth scores of their own.
 
@@ -203,8 +228,7 @@ def pools_of(pairs: Sequence[tuple[Block, Block]]) -> list[Pool]:
         for pair, parts_of_shape in zip(by_size, parts, strict=True):
             if wanted <= set(parts_of_shape):
                 columns = tuple(parts_of_shape.index(part) for part in parts[place])
-                shape = ShapeInPool(pair[0].shape, len(parts_of_shape), columns)
-                members.append((shape, pair))
+                members.append(_Member(pair, len(parts_of_shape), columns))
         pools.append(_pool(members))
     return pools
 
@@ -212,26 +236,39 @@ def pools_of(pairs: Sequence[tuple[Block, Block]]) -> list[Pool]:
 def columns_of(pairs: Sequence[tuple[Block, Block]], most: int) -> Iterator[Pool]:
     """Each column alone, in all outputs that have it, in the order of the most frequent shapes.
 
+    The last element of lists of several lengths is a column, too; these come after all others.
+
     Args:
         pairs: left and right training outputs of each shape.
         most: columns, at most.
     """
     by_size = sorted(pairs, key=lambda pair: -pair[0].size - pair[1].size)
-    having: dict[Part, list[tuple[ShapeInPool, tuple[Block, Block]]]] = {}
+    having: dict[Part, list[_Member]] = {}
+    last: dict[Part, dict[Part, list[_Member]]] = {}
     for pair in by_size:
         parts = parts_of(pair[0])
+        last_of_shape: dict[Part, int] = {}
         for place, part in enumerate(parts):
-            shape = ShapeInPool(pair[0].shape, len(parts), (place,))
-            having.setdefault(part, []).append((shape, pair))
-    for members in islice(having.values(), most):
-        yield _pool(members)
+            having.setdefault(part, []).append(_Member(pair, len(parts), (place,)))
+            kind = without_positions(part)
+            if kind != part:
+                last_of_shape[kind] = place
+        for kind, place in last_of_shape.items():
+            of_kind = last.setdefault(kind, {})
+            of_kind.setdefault(parts[place], []).append(_Member(pair, len(parts), (place,)))
+    # Where all lists have one length, their last element is a column already.
+    ends = [chain(*of_kind.values()) for of_kind in last.values() if len(of_kind) > 1]
+    for members in islice(chain(having.values(), ends), most):
+        yield _pool(tuple(members))
 
 
-def _pool(members: Sequence[tuple[ShapeInPool, tuple[Block, Block]]]) -> Pool:
+def _pool(members: Sequence[_Member]) -> Pool:
     """The outputs of some shapes by the columns that they share."""
-    shapes = tuple(shape for shape, _ in members)
-    left, left_shapes = _join([left for _, (left, _) in members], shapes)
-    right, right_shapes = _join([right for _, (_, right) in members], shapes)
+    shapes = tuple(
+        ShapeInPool(member.pair[0].shape, member.n_columns, member.places) for member in members
+    )
+    left, left_shapes = _join([member.pair[0] for member in members], shapes)
+    right, right_shapes = _join([member.pair[1] for member in members], shapes)
     return Pool(shapes, left, right, left_shapes, right_shapes)
 
 

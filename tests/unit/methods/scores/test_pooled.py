@@ -5,7 +5,7 @@ import pytest
 
 from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.methods.scores.choice import learn_scores
-from epsilometer.methods.scores.pooled import pools_of
+from epsilometer.methods.scores.pooled import columns_of, pools_of
 from epsilometer.outputs import read_outputs
 
 
@@ -61,6 +61,17 @@ def test_pools_hold_every_output_that_has_the_columns_once_and_in_order(rng):
         assert pool.left.size == sum(sizes[shape.name] for shape in pool.shapes)
     # All have x and y, 57 % of them a list of three or more, and 14 % one of six.
     assert widths == [2, 5, 8]
+
+
+def test_the_last_element_of_a_list_is_a_column(rng):
+    lists = [rng.random(k).tolist() for k in rng.integers(0, 5, 300).tolist()]
+    outputs = read_outputs([{"rows": rows, "x": 1.0} for rows in lists])
+    *_, last = columns_of(blocks_of_both(outputs, outputs), most=99)
+    assert last.left.columns[0].values.tolist() == [rows[-1] for rows in lists if rows]
+    assert last.left.places().tolist() == [place for place, rows in enumerate(lists) if rows]
+    # Of vectors of one length it is a column already.
+    vectors = read_outputs(rng.random((50, 3)))
+    assert len(list(columns_of(blocks_of_both(vectors, vectors), most=99))) == 3
 
 
 def test_a_shape_that_leaks_adds_to_what_its_columns_say(rng):
