@@ -92,12 +92,12 @@ def best_event(scores: Sequence[LearnedScore], task: Task, options: Options) -> 
             round(finalist.tail.predicted, 9),
         ),
     )
-    # Of forecasts below 0 there is no fraction: then the best one is taken.
-    required = min(options.readability * best.tail.predicted, best.tail.predicted)
     readable = [
         finalist
         for finalist in finalists
-        if finalist.tail.predicted >= required and finalist.complexity < best.complexity
+        if finalist.complexity < best.complexity
+        and _is_fraction(finalist.predicted, best.predicted, options.readability)
+        and _is_fraction(finalist.tail.predicted, best.tail.predicted, options.readability)
     ]
     chosen = min(
         readable,
@@ -111,6 +111,11 @@ def best_event(scores: Sequence[LearnedScore], task: Task, options: Options) -> 
         q=chosen.tail.q,
         predicted=chosen.predicted,
     )
+
+
+def _is_fraction(forecast: float, best: float, fraction: float) -> bool:
+    """Whether a forecast is this fraction of the best one; of one below 0 there is no fraction."""
+    return forecast >= min(fraction * best, best)
 
 
 def _with_evidence(scores: Sequence[LearnedScore]) -> list[tuple[LearnedScore, Sliced]]:

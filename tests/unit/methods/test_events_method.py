@@ -151,6 +151,20 @@ class TestOptions:
         assert readable.event.n_parts == 1
         assert best.event.n_parts > 1
 
+    def test_an_event_is_not_readable_for_its_luck(self):
+        """Eight far draws on one side prove nothing of a column, as one of many candidates."""
+
+        def predicted(seed):
+            rng = np.random.default_rng(seed)
+            left = rng.laplace(size=(3000, 5)) - 0.15
+            left[:8, 4] = 50.0 + np.arange(8)
+            task = Task(em.PureDP(1.0), (7000, 7000), 0.05)
+            rows = (read_outputs(left), read_outputs(rng.laplace(size=(3000, 5))))
+            return EventsMethod().propose(*rows, task).predicted
+
+        # What all columns together prove; the far draws are forecast to prove .02.
+        assert min(map(predicted, range(8))) > 0.25
+
     def test_other_options_are_refused(self):
         with pytest.raises(InputError, match=r"events\.Options"):
             EventsMethod({"readability": 0.5})
