@@ -25,9 +25,9 @@ def propose(left, right, claim=None, n=70):
 
 class TestOneNumber:
     def test_is_cut_half_way_between_the_two_sides(self):
-        proposal, hits = propose([10.0, 11.0, 12.0, 13.0, 14.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+        proposal, hits = propose(np.arange(10.0, 16.0), np.arange(6.0))
         assert proposal.event.describe() in ("output ≥ 7.5", "output < 7.5")
-        assert hits == [5, 0]
+        assert hits == [6, 0]
 
     def test_either_side_may_be_the_larger_one(self):
         high, low = [10.0, 11.0, 12.0, 13.0, 14.0], [1.0, 2.0, 3.0, 4.0, 10.5]
