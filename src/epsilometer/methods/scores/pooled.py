@@ -226,8 +226,9 @@ def pools_of(pairs: Sequence[tuple[Block, Block]]) -> list[Pool]:
     for wanted, place in chosen.items():
         members = []
         for pair, parts_of_shape in zip(by_size, parts, strict=True):
-            if wanted <= set(parts_of_shape):
-                columns = tuple(parts_of_shape.index(part) for part in parts[place])
+            column_of = {part: column for column, part in enumerate(parts_of_shape)}
+            if wanted <= column_of.keys():
+                columns = tuple(column_of[part] for part in parts[place])
                 members.append(_Member(pair, len(parts_of_shape), columns))
         pools.append(_pool(members))
     return pools
@@ -298,6 +299,8 @@ def _in_shape(block: BlockPartition, shape: ShapeInPool) -> BlockPartition:
     if not block.groups:
         # No value repeats often enough to be an outcome.
         return one_group(shape.name, shape.n_columns, Group((-1,) * shape.n_columns))
+    if shape.places == tuple(range(shape.n_columns)):
+        return replace(block, shape=shape.name)
     atoms: list[Atoms | None] = [None] * shape.n_columns
     for place, atoms_of_column in zip(shape.places, block.atoms, strict=True):
         atoms[place] = atoms_of_column

@@ -6,7 +6,7 @@ import pytest
 from epsilometer.methods.scores.cells import blocks_of_both
 from epsilometer.methods.scores.choice import learn_scores
 from epsilometer.methods.scores.pooled import columns_of, pools_of
-from epsilometer.outputs import read_outputs
+from epsilometer.outputs import Event, read_outputs
 
 
 def correlated(rng, correlation, n=3000):
@@ -46,6 +46,8 @@ def test_columns_that_leak_together_are_found_in_any_share_of_the_outputs(draw, 
     # What the event holds is what the cross-fitted scores say, in every shape.
     expected = np.count_nonzero(trees.left >= threshold) / trees.sizes[0]
     assert p == pytest.approx(expected, abs=0.05)
+    again = Event.from_dict(event.to_dict())
+    assert np.array_equal(again.contains(left), event.contains(left))
 
 
 def test_pools_hold_every_output_that_has_the_columns_once_and_in_order(rng):
