@@ -11,10 +11,11 @@ that was looked at more closely is a development set from then on and is to be l
 from benchmarks.generated.grammar import Generated, generated
 from benchmarks.generated.productions import LEAKS
 
-# Sets whose single results were looked at, or may be: 0 (tests and first steps), 1, 2, 3 and 4. Of set 1000, which was
+# Sets whose single results were looked at, or may be: 0 (tests and first steps) and 1 to 6. Of set 1000, which was
 # measured before the learner was rebuilt, the author of the grammar has seen means by kind of leak, and nobody a single
-# mechanism. Of sets 1001 and 1002, which were measured after that, nobody has seen more than the distribution of the shares.
-DEVELOPMENT_SETS = (0, 1, 2, 3, 4)
+# mechanism. Of sets 1001, 1002 and 1004, which were measured after that, nobody has seen more than the distribution of the shares;
+# the worst of set 1003 were looked at after it was reported, so that it is for development since.
+DEVELOPMENT_SETS = (0, 1, 2, 3, 4, 5, 6)
 FIRST_REPORTING_SET = 1000
 # Mechanisms per set, at most.
 SET_SIZE = 1_000_000
