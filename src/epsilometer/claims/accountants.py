@@ -123,6 +123,7 @@ def _reported_pairs(accountant: Any) -> list[ReportedPair]:
         raise InputError(f"accountant={short_repr(accountant)} must be {_ACCEPTED}")
     # A privacy-loss distribution of dp-accounting.
     if hasattr(accountant, "get_delta_for_epsilon"):
+        _check_rounded_up(accountant)
         return _pairs_over_epsilons(_deltas_of_losses(accountant, accountant.get_delta_for_epsilon))
     # An accountant of Opacus.
     if hasattr(accountant, "get_epsilon") and hasattr(accountant, "history"):
@@ -132,6 +133,7 @@ def _reported_pairs(accountant: Any) -> list[ReportedPair]:
     if hasattr(accountant, "get_delta") and hasattr(accountant, "get_epsilon"):
         _check_has_events(accountant)
         distribution = getattr(accountant, "_pld", None)
+        _check_rounded_up(distribution)
         return _pairs_over_epsilons(_deltas_of_losses(distribution, accountant.get_delta))
     if callable(accountant):
         return _pairs_over_epsilons(_one_by_one(accountant))
@@ -149,6 +151,20 @@ def _check_opacus(accountant: Any) -> None:
         )
     if not accountant.history:
         raise InputError(f"{name} has no steps: its history is empty")
+
+
+def _check_rounded_up(distribution: Any) -> None:
+    """Raises for a privacy-loss distribution of dp-accounting that rounds losses down.
+
+    How it rounds is no public part of it; where it is not known, nothing is said.
+    """
+    for name in ("_pmf_remove", "_pmf_add"):
+        side = getattr(distribution, name, None)
+        if getattr(side, "_pessimistic_estimate", True) is False:
+            raise InputError(
+                "the privacy-loss distribution rounds losses down, so that its δ may be too small: "
+                "make it with pessimistic_estimate=True"
+            )
 
 
 def _check_has_events(accountant: Any) -> None:

@@ -153,6 +153,15 @@ def test_masses_that_disagree_with_the_method_are_not_trusted():
     assert np.min(power - exact(2.0)) >= -1e-9
 
 
+def test_losses_that_are_rounded_down_are_no_bound():
+    distribution = DiscretizedLosses(1.0)
+    distribution._pmf_add._pessimistic_estimate = True
+    TradeOffDP.from_accountant(distribution)
+    distribution._pmf_add._pessimistic_estimate = False
+    with pytest.raises(em.InputError, match="pessimistic_estimate=True"):
+        TradeOffDP.from_accountant(distribution)
+
+
 def test_other_accountants_are_looser_but_never_tighter():
     of_function = TradeOffDP.from_accountant(GaussianDP(1.0).delta).max_power(Q)
     assert np.min(of_function - exact(1.0)) >= -1e-9
@@ -259,6 +268,11 @@ def test_dp_accounting_itself():
         assert np.max(power - exact(mu)) <= 1e-4
     with pytest.raises(em.InputError, match="has no steps"):
         TradeOffDP.from_accountant(RealAccountant())
+    optimistic = privacy_loss_distribution.from_gaussian_mechanism(
+        1.0, pessimistic_estimate=False, use_connect_dots=False
+    )
+    with pytest.raises(em.InputError, match="pessimistic_estimate=True"):
+        TradeOffDP.from_accountant(optimistic)
     composed = RealAccountant()
     composed.compose(accounting.GaussianDpEvent(1.0), 4)
     power = TradeOffDP.from_accountant(composed).max_power(Q)
