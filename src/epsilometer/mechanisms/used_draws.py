@@ -69,10 +69,11 @@ class UsedDraws:
                 "chose": [list(row_range) for row_range in trail.chose],
                 "proved": [list(row_range) for row_range in trail.proved],
             }
-            sample = self.samplers[key].sample()
             entry |= trail.marks().to_dict()
-            if sample.can_tell:
-                entry["sample"] = sample.to_dict()
+            # Rows that are much alike have none.
+            samples = [sample.to_dict() for sample in self.samplers[key].samples()]
+            if samples:
+                entry["samples"] = samples
             draws.append(entry)
         facts: dict[str, Any] = {}
         if self.seeds:
@@ -154,9 +155,10 @@ class EarlierDraws:
         return cls(
             facts=facts,
             marks=tuple(Marks.from_dict(entry) for entry in facts),
-            # Rows that are much alike have none.
             samples=tuple(
-                RowSample.from_dict(entry["sample"]) for entry in facts if "sample" in entry
+                RowSample.from_dict(sample)
+                for entry in facts
+                for sample in _listed(entry.get("samples", ()))
             ),
             mark_seeds=mark_seeds,
             seeds=frozenset(seeds),
@@ -202,6 +204,16 @@ def check_noted(settings: Mapping[str, Any]) -> None:
             "this result of recorded draws does not say which of them it used, so that they cannot "
             "be left out; audit again with this version, and replay that result"
         )
+
+
+def _listed(samples: Any) -> Sequence[Any]:
+    """Returns what a result notes as a list, as it is."""
+    if not isinstance(samples, list | tuple):
+        raise InputError(
+            "what the result notes about its recorded draws cannot be read: "
+            f"samples={samples!r:.60}"
+        )
+    return samples
 
 
 def _whole_numbers(values: Any) -> tuple[int, ...]:

@@ -15,6 +15,11 @@ knowledge of the distribution, and draws of few values, of which none occurs jus
 nothing.
 
 It is enough to look at a sample of the values, if they are chosen by their hashes alone.
+
+**Rounded values.** Rows that were stored with fewer digits have other values. So the test is made
+several times, of exact values and of values that are rounded more and more coarsely. Fine rounding
+leaves most values of few draws different from each other; coarse rounding leaves those of a row and
+of its copy with two decimals equal.
 """
 
 import math
@@ -29,23 +34,24 @@ from epsilometer.errors import InputError
 from epsilometer.outputs import Outputs
 from epsilometer.storage.row_marks import Keys, Range, coarse_row_keys, row_keys
 
-# Values per input that a result keeps, which takes one kilobyte.
-_MOST_VALUES = 96
+# Values per input and rounding that a result keeps, which takes two kilobytes.
+_MOST_VALUES = 192
 # Values that are followed while rows come in, as long as it is unknown which occur often.
 _MOST_FOLLOWED = 2048
 # Values that occur more often are not counted any further: they tell nothing.
 _MOST_COUNTED = 3
-# Independent draws are taken for used ones with this probability, 10^-12, as a power of two. How
-# many values are looked at depends on the used draws: a union over some hundred numbers of them
-# makes it 10^-9.
-_BITS_OF_EVIDENCE = 40.0
+# Independent draws are taken for used ones by one test with this probability, 10^-13, as a power of
+# two. How many values are looked at depends on the used draws: a union over some hundred numbers of
+# them, and over all tests, makes it 10^-9.
+_BITS_OF_EVIDENCE = 43.0
 # Bits of a hash that are kept: by chance two of a million values share one in one of two cases.
 _HASH_BITS = 40
 _HASH_DIGITS = _HASH_BITS // 4
-# In coarse values, numbers have so many bits, about five digits.
-_COARSE_BITS = 18
-# Coarse values are taken if at least this share of them occurs once.
-_MOSTLY = 0.9
+# To so many bits numbers are rounded in coarse values: from about five digits to one. Rounding by
+# somebody else is recognised best if its steps are several times finer than these.
+_COARSE_BITS = (18, 14, 11, 8, 6, 4)
+# As many bits mean exact values, and columns in their order.
+_EXACT = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +60,15 @@ class RowSample:
 
     Attributes:
         n_rows: of how many rows.
-        is_coarse: whether numbers were rounded and the order of columns was left out.
+        bits: numbers were rounded to so many bits, and the order of columns was left out; 0 if the
+            values are exact and the columns in their order.
         limit: the greatest hash that was looked at.
         once: the hashes of the values that occur once.
         twice: the hashes of the values that occur twice.
     """
 
     n_rows: int
-    is_coarse: bool
+    bits: int
     limit: int
     once: tuple[int, ...]
     twice: tuple[int, ...]
@@ -75,7 +82,7 @@ class RowSample:
         """Plain data; `from_dict` is the inverse."""
         return {
             "rows": self.n_rows,
-            "coarse": self.is_coarse,
+            "bits": self.bits,
             "limit": _text_of([self.limit]),
             "once": _text_of(self.once),
             "twice": _text_of(self.twice),
@@ -90,9 +97,12 @@ class RowSample:
         """
         try:
             (limit,) = _hashes_of(data["limit"])
+            bits = int(data["bits"])
+            if bits not in (_EXACT, *_COARSE_BITS):
+                raise ValueError(f"values of {bits} bits are never looked at")
             return cls(
                 n_rows=int(data["rows"]),
-                is_coarse=bool(data["coarse"]),
+                bits=bits,
                 limit=limit,
                 once=_hashes_of(data["once"]),
                 twice=_hashes_of(data["twice"]),
@@ -133,12 +143,7 @@ class _Followed:
         self.hashes = self.hashes[:_MOST_FOLLOWED]
         self.counts = self.counts[:_MOST_FOLLOWED]
 
-    @property
-    def share_once(self) -> float:
-        """Which share of the values occurs once."""
-        return float(np.mean(self.counts == 1)) if len(self.counts) else 0.0
-
-    def sample(self, n_rows: int, *, is_coarse: bool) -> RowSample:
+    def sample(self, n_rows: int, bits: int) -> RowSample:
         """The values with the least hashes, of those that do not occur often."""
         rare = np.flatnonzero(self.counts <= 2)[:_MOST_VALUES]
         # All rare values up to the limit are in the sample.
@@ -147,7 +152,7 @@ class _Followed:
         counts = self.counts[rare]
         return RowSample(
             n_rows=n_rows,
-            is_coarse=is_coarse,
+            bits=bits,
             limit=limit,
             once=tuple(hashes[counts == 1].tolist()),
             twice=tuple(hashes[counts == 2].tolist()),
@@ -169,23 +174,28 @@ def _added(
 
 @dataclass(slots=True)
 class RowSampler:
-    """Takes a sample of the values of rows that come in pieces."""
+    """Takes samples of the values of rows that come in pieces, rounded more and more coarsely."""
 
     n_rows: int = 0
-    _coarse: _Followed = field(default_factory=_Followed)
-    _exact: _Followed = field(default_factory=_Followed)
+    _followed: dict[int, _Followed] = field(
+        default_factory=lambda: {bits: _Followed() for bits in (_EXACT, *_COARSE_BITS)}
+    )
 
     def add(self, outputs: Outputs) -> None:
         """Adds more rows."""
         self.n_rows += len(outputs)
-        self._coarse.add(coarse_row_keys(outputs, _COARSE_BITS))
-        self._exact.add(row_keys(outputs))
+        for bits, followed in self._followed.items():
+            followed.add(_value_keys(outputs, bits))
 
-    def sample(self) -> RowSample:
-        """The sample: of coarse values if these differ enough, else of exact ones."""
-        if self._coarse.share_once >= _MOSTLY:
-            return self._coarse.sample(self.n_rows, is_coarse=True)
-        return self._exact.sample(self.n_rows, is_coarse=False)
+    def samples(self) -> list[RowSample]:
+        """Those samples that can tell something."""
+        samples = [followed.sample(self.n_rows, bits) for bits, followed in self._followed.items()]
+        return [sample for sample in samples if sample.can_tell]
+
+
+def _value_keys(outputs: Outputs, bits: int) -> Keys:
+    """A key per row, shape (n,), of its values rounded to so many bits; 0 stands for exact ones."""
+    return row_keys(outputs) if bits == _EXACT else coarse_row_keys(outputs, bits)
 
 
 def holds_again(
@@ -205,11 +215,10 @@ def holds_again(
     n_rows = 0
     for piece in _without(pieces, tuple(skipped)):
         n_rows += len(piece)
-        for is_coarse in {sample.is_coarse for sample in known}:
-            keys = coarse_row_keys(piece, _COARSE_BITS) if is_coarse else row_keys(piece)
-            hashes = keys >> np.uint64(64 - _HASH_BITS)
+        for bits in {sample.bits for sample in known}:
+            hashes = _value_keys(piece, bits) >> np.uint64(64 - _HASH_BITS)
             for sample, counted in zip(known, followed, strict=True):
-                if sample.is_coarse is is_coarse:
+                if sample.bits == bits:
                     new = np.unique(hashes[hashes <= sample.limit], return_counts=True)
                     counted.hashes, counted.counts = _added(counted.hashes, counted.counts, *new)
     for sample, counted in zip(known, followed, strict=True):

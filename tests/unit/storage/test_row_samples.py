@@ -17,14 +17,14 @@ from epsilometer.storage.row_samples import (
 )
 
 
-def sample_of(values):
+def samples_of(values):
     sampler = RowSampler()
     sampler.add(read_outputs(values))
-    return sampler.sample()
+    return sampler.samples()
 
 
 def finds(used, values, skipped=()):
-    return holds_again([read_outputs(values)], skipped, [sample_of(used)])
+    return holds_again([read_outputs(values)], skipped, samples_of(used))
 
 
 DISTRIBUTIONS = {
@@ -65,6 +65,27 @@ def test_rounded_values_and_moved_columns(rng):
     assert finds(vectors, vectors[:, [2, 0, 1]])
 
 
+def with_fewer_digits(values, store):
+    return values.astype(store) if store is np.float16 else values.round(store)
+
+
+STORES = (2, 3, 4, 5, np.float16)
+
+
+@pytest.mark.parametrize("store", STORES, ids=str)
+@pytest.mark.parametrize("n_used", [100, 1000])
+@pytest.mark.parametrize("width", [1, 3])
+def test_values_that_were_stored_with_fewer_digits(width, n_used, store, rng):
+    """Exports to text, to database columns of fixed decimals and to half precision."""
+    used = rng.normal(size=(n_used, width))
+    if (width, n_used, store) != (1, 1000, 2):  # which nearly all have the same few values
+        assert finds(used, with_fewer_digits(used, store))
+        assert finds(used, with_fewer_digits(used, store)[rng.permutation(n_used)])
+    others = rng.normal(size=(n_used, width))
+    assert not finds(used, with_fewer_digits(others, store))
+    assert not finds(with_fewer_digits(used, store), with_fewer_digits(others, store))
+
+
 def test_some_of_the_used_rows_among_others(rng):
     used = rng.normal(size=1000)
     assert finds(used, used[::2])
@@ -90,16 +111,16 @@ def test_the_chance_by_enumeration(n_used, n_file, n_values):
 
     lay(list(places), n_values, True)
     once = tuple(range(n_values))
-    sample = RowSample(n_used, is_coarse=False, limit=n_values, once=once, twice=())
+    sample = RowSample(n_used, bits=0, limit=n_values, once=once, twice=())
     counted = _Followed(np.array(once, dtype=np.uint64), np.ones(n_values, dtype=np.int64))
     assert math.isclose(2.0 ** _log2_chance(sample, counted, n_file), shared / total)
 
 
 def test_values_that_are_not_shared_weaken_the_evidence():
-    shared = RowSample(100, is_coarse=False, limit=99, once=tuple(range(50)), twice=())
+    shared = RowSample(100, bits=0, limit=99, once=tuple(range(50)), twice=())
     counted = _Followed(np.arange(50, dtype=np.uint64), np.ones(50, dtype=np.int64))
     chance = _log2_chance(shared, counted, 100)
-    with_own = RowSample(100, is_coarse=False, limit=99, once=tuple(range(50)), twice=(60, 61))
+    with_own = RowSample(100, bits=0, limit=99, once=tuple(range(50)), twice=(60, 61))
     assert chance < _log2_chance(with_own, counted, 100)
     repeats = _Followed(np.arange(52, dtype=np.uint64), np.append(np.ones(50, dtype=int), [2, 2]))
     assert chance < _log2_chance(shared, repeats, 100)
@@ -110,11 +131,16 @@ def test_in_pieces_and_as_plain_data(rng):
     pieces = RowSampler()
     for some in np.split(values, [1, 7, 3000]):
         pieces.add(read_outputs(some))
-    assert pieces.sample() == sample_of(values)
-    assert RowSample.from_dict(pieces.sample().to_dict()) == pieces.sample()
+    samples = pieces.samples()
+    assert len(samples) > 1
+    assert samples == samples_of(values)
+    assert [RowSample.from_dict(sample.to_dict()) for sample in samples] == samples
 
 
-@pytest.mark.parametrize("change", [{"limit": "xyz"}, {"once": "abc"}, {"rows": "x"}, {"twice": 3}])
+@pytest.mark.parametrize(
+    "change",
+    [{"limit": "xyz"}, {"once": "abc"}, {"rows": "x"}, {"twice": 3}, {"bits": 5}],
+)
 def test_what_nobody_could_have_noted(change, rng):
     with pytest.raises(InputError, match="notes about its recorded draws cannot be read"):
-        RowSample.from_dict({**sample_of(rng.normal(size=50)).to_dict(), **change})
+        RowSample.from_dict({**samples_of(rng.normal(size=50))[0].to_dict(), **change})
