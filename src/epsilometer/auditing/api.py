@@ -13,6 +13,7 @@ from typing import Any, Unpack, cast, overload
 
 import numpy as np
 
+from epsilometer.auditing import lost_draws
 from epsilometer.auditing.audit_run import NO_DRAWS, AuditRun, LearnedProposal
 from epsilometer.auditing.blindness import Sizes, blind_by_counts
 from epsilometer.auditing.config import (
@@ -270,7 +271,7 @@ def compare(
             f"compare() got unexpected {unexpected}: a claim brings its own parameters"
         )
     # Only needed to compare.
-    from epsilometer.mechanisms.recordings import recorded_pair, recorded_seeds
+    from epsilometer.mechanisms.recordings import recorded_incidents, recorded_pair, recorded_seeds
 
     if isinstance(claim, type):
         question = Question(_open_notion(claim, fixed), judged=False)
@@ -295,10 +296,13 @@ def compare(
     left_split = _split(left, settings.seed, side=0)
     right_split = _split(right, settings.seed, side=1)
     seeds = {*recorded_seeds(left_outputs), *recorded_seeds(right_outputs)}
+    incidents = (recorded_incidents(left_outputs), recorded_incidents(right_outputs))
+    lost = [side.redrawn for side in incidents]
     settings = settings.noting(
         kind="recorded",
         mechanism=COMPARED,
         **facts,
+        **lost_draws.counted_facts(incidents, lost),
         recording=compared_facts(
             (left, right),
             (len(left_split.training), len(right_split.training)),
@@ -329,6 +333,7 @@ def compare(
         is_suppressed="constant" in settings.suppressed,
     )
     reports += constancy.reports
+    reports += lost_draws.incident_reports(incidents, lost, is_counted=False)
     # If a recording held the same draws twice, what chose would certify, and count twice.
     reports += check_repeats([recorded_fingerprints(left), recorded_fingerprints(right)])
     return conclude(

@@ -22,6 +22,7 @@ from epsilometer.engine import health
 from epsilometer.engine.folding import TwoTallies
 from epsilometer.engine.sampler import Sampler
 from epsilometer.inputs import Pair
+from epsilometer.mechanisms.drawing_log import Incidents
 from epsilometer.methods import Proposal
 from epsilometer.outputs import Event, Outputs
 from epsilometer.result import Finding, HealthReport
@@ -145,16 +146,25 @@ def facts_of(sampler: Sampler, number: int, lost: Sequence[int]) -> dict[str, An
         number: the number of the pair.
         lost: draws of the left and of the right that were lost and drawn again.
     """
-    incidents = sampler.incidents_of(number)
-    facts: dict[str, Any] = {
+    facts = counted_facts(sampler.incidents_of(number), lost)
+    if _on_error(sampler.mechanism) == "outcome":
+        facts["on_error"] = "outcome"
+    return facts
+
+
+def counted_facts(incidents: Sequence[Incidents], lost: Sequence[int]) -> dict[str, Any]:
+    """What happened while both sides were drawn; only what did happen is there.
+
+    Args:
+        incidents: of the left and of the right.
+        lost: draws of the left and of the right that were lost and drawn again.
+    """
+    facts = {
         "failed": [side.failed for side in incidents],
         "retried": [side.retried for side in incidents],
         "redrawn": list(lost),
     }
-    facts = {name: counts for name, counts in facts.items() if any(counts)}
-    if _on_error(sampler.mechanism) == "outcome":
-        facts["on_error"] = "outcome"
-    return facts
+    return {name: counts for name, counts in facts.items() if any(counts)}
 
 
 def _on_error(mechanism: Any) -> str:
@@ -175,7 +185,20 @@ def reports_on(
         is_counted: whether lost draws were counted against the finding; if some of those that
             certify could not be, no verdict is given.
     """
-    reports = health.check_retries(sampler.incidents_of(number))
+    return incident_reports(sampler.incidents_of(number), lost, is_counted=is_counted)
+
+
+def incident_reports(
+    incidents: Sequence[Incidents], lost: Sequence[int], *, is_counted: bool
+) -> list[HealthReport]:
+    """The same about draws of which it is known what happened.
+
+    Args:
+        incidents: of the left and of the right.
+        lost: draws of the left and of the right that were lost and drawn again.
+        is_counted: whether lost draws were counted against the finding.
+    """
+    reports = health.check_retries(incidents)
     if any(lost):
         text = (
             f"{lost[0]} left and {lost[1]} right draws were begun, cut off and drawn again, "

@@ -277,11 +277,13 @@ class Sampler:
             for request, chunk in zip(awaited, chain.from_iterable(results), strict=True):
                 self.drawn[request.side] += chunk.size
                 self._note(number, request.side, chunk.incidents)
+                if chunk.incidents.redrawn:
+                    self._count_redrawn(draws, request.side, chunk.incidents.redrawn)
                 self.progress.advance(chunk.size)
                 requested = RequestedChunk(request, chunk)
                 if keeper is not None:
                     value, outputs = chunk.value
-                    keeper.keep(pair.side(request.side), outputs)
+                    keeper.keep(pair.side(request.side), outputs, chunk.incidents)
                     requested = RequestedChunk(request, replace(chunk, value=value))
                 # It counts as rescued until whoever asked for it has counted it.
                 drawing.rescued.append(requested)
@@ -294,6 +296,9 @@ class Sampler:
             if close is not None:
                 close()
             self._settle(draws, drawing)
+            if keeper is not None and not self.mechanism.is_seeded:
+                for side in (0, 1):
+                    keeper.lose(pair.side(side), drawing.lost.count(side))
 
     def _chunks_per_task(self, n: int) -> int:
         """Returns how many chunks of n outputs per side go to a worker at a time."""
@@ -363,6 +368,11 @@ class Sampler:
             self.journal.keep(stream, request.chunk, outputs, fingerprint(outputs))
         self.journal.write_note(draws.journal_name, "[]")
         self._save_redrawn()
+
+    def _count_redrawn(self, draws: Draws, side: int, n: int) -> None:
+        """Counts draws as lost that were lost when a recording was made."""
+        lost = self.redrawn.setdefault(draws, [0, 0])
+        lost[side] = max(lost[side], n)
 
     def _save_redrawn(self) -> None:
         if self.redrawn:

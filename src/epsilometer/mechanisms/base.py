@@ -12,6 +12,7 @@ import numpy as np
 from epsilometer.claims import Claim
 from epsilometer.errors import short_repr
 from epsilometer.inputs import Pair, Pairs
+from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, Incidents
 from epsilometer.one_line import one_line
 from epsilometer.outputs import Outputs
 from epsilometer.storage import code_digest
@@ -33,8 +34,17 @@ __all__ = [
 class Keeper(Protocol):
     """Receives what was drawn."""
 
-    def keep(self, dataset: object, outputs: Outputs) -> None:
-        """Receives some outputs of one input, in the order in which they were drawn."""
+    def keep(self, dataset: object, outputs: Outputs, incidents: Incidents = NO_INCIDENTS) -> None:
+        """Receives some outputs of one input, in the order in which they were drawn.
+
+        Args:
+            dataset: the input.
+            outputs: drawn on it.
+            incidents: what happened meanwhile.
+        """
+
+    def lose(self, dataset: object, n: int) -> None:
+        """Is told that n draws of one input were lost so far, and drawn again."""
 
 
 class Mechanism(ABC):

@@ -22,17 +22,21 @@ class Incidents:
         requests: requests to a service; one that is sent again counts once.
         retried: requests that were sent again.
         failed: runs that failed and were counted as outcomes.
+        redrawn: of outputs that were recorded earlier: draws that were lost then and drawn again.
+            All chunks that may hold some of those name the same number.
     """
 
     requests: int = 0
     retried: int = 0
     failed: int = 0
+    redrawn: int = 0
 
     def __add__(self, other: "Incidents") -> "Incidents":
         return Incidents(
             requests=self.requests + other.requests,
             retried=self.retried + other.retried,
             failed=self.failed + other.failed,
+            redrawn=max(self.redrawn, other.redrawn),
         )
 
     def __bool__(self) -> bool:
@@ -58,6 +62,10 @@ class DrawingLog:
     def add(self, *, requests: int = 0, retried: int = 0, failed: int = 0) -> None:
         """Counts something that happened."""
         self.incidents += Incidents(requests=requests, retried=retried, failed=failed)
+
+    def repeat(self, incidents: Incidents) -> None:
+        """Counts what happened when outputs were recorded that are read now."""
+        self.incidents += incidents
 
 
 class _ThreadState(threading.local):

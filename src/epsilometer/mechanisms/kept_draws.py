@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +21,7 @@ from epsilometer.errors import InputError, short_repr
 from epsilometer.inputs import Pair
 from epsilometer.inputs.pairs import digest_of, pair_from_dict, pair_to_dict
 from epsilometer.mechanisms.base import Keeper, Mechanism
+from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, Incidents
 from epsilometer.mechanisms.features import Features
 from epsilometer.mechanisms.used_draws import UsedDraws
 from epsilometer.outputs import Block, Labels, Numbers, Outputs, read_outputs
@@ -37,8 +38,10 @@ _FORMAT_KEY = "epsilometer_recording"
 _FORMAT_VERSION = 1
 # The name of the array in an .npz file that describes the others.
 ABOUT = "about"
+# The key of what happened while the draws were recorded, in its line or in the description.
+_HAPPENED_KEY = "happened"
 # How lines about inputs begin: those of other inputs are skipped without being parsed.
-_LINE_STARTS = ('{"dataset": ', '{"input": ')
+_LINE_STARTS = ('{"dataset": ', '{"input": ', '{"happened": ')
 # The bits of the usual NaN, in hexadecimal digits.
 _USUAL_NAN = struct.pack(">d", math.nan).hex()
 # Floating-point types by their width in bytes, except for float64.
@@ -49,6 +52,72 @@ _FLOATS: dict[int, type] = {
 }
 # Types of numbers by their names in a file.
 _NUMBER_TYPES: dict[str, type] = {"float": np.float64, "int": np.int64, "bool": np.bool_}
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What happened while some outputs of one input were drawn.
+
+    Attributes:
+        number: of the input.
+        start: the first of these outputs.
+        stop: the one behind the last.
+        incidents: the counts.
+    """
+
+    number: int
+    start: int
+    stop: int
+    incidents: Incidents
+
+    def to_list(self) -> list[int]:
+        """Returns plain data; `happened_from` is the inverse."""
+        return [self.number, self.start, self.stop, *astuple(self.incidents)]
+
+
+def happened_from(data: Any) -> tuple[Happened, ...]:
+    """Restores what `Happened.to_list` returned.
+
+    Raises:
+        TypeError, ValueError: the data make no sense.
+    """
+    happened = []
+    for number, start, stop, *counts in data:
+        if min(number, start, stop, *counts) < 0:
+            raise ValueError("a count below 0")
+        requests, retried, failed, redrawn = map(int, counts)
+        incidents = Incidents(requests, retried, failed, redrawn)
+        happened.append(Happened(int(number), int(start), int(stop), incidents))
+    return tuple(happened)
+
+
+@dataclass(slots=True)
+class _Chronicle:
+    """What happened while outputs were recorded, of all inputs.
+
+    Attributes:
+        n_outputs: by the number of the input.
+        happened: of which outputs.
+    """
+
+    n_outputs: dict[int, int] = field(default_factory=dict)
+    happened: list[Happened] = field(default_factory=list)
+
+    def add(self, number: int, n: int, incidents: Incidents) -> None:
+        """Adds n outputs of an input."""
+        start = self.n_outputs.get(number, 0)
+        self.n_outputs[number] = start + n
+        counts = replace(incidents, redrawn=0)
+        lost = Incidents(redrawn=incidents.redrawn)
+        for one in (counts, lost):
+            if one:
+                self.happened.append(Happened(number, start, start + n, one))
+
+    def lose(self, number: int, n: int) -> None:
+        """Notes that n draws of an input were lost: any output so far may replace one of them."""
+        if n:
+            lost = Incidents(redrawn=n)
+            self.happened.append(Happened(number, 0, self.n_outputs.get(number, 0), lost))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +133,7 @@ class About:
         seeds: of the audits that drew them: the same seed gives the same draws again. None for a
             mechanism that cannot be seeded.
         facts: what weakens a reading of the draws, see `Mechanism.weakening_facts`.
+        happened: what happened while they were drawn.
     """
 
     name: str
@@ -73,6 +143,7 @@ class About:
     features: Features | None = None
     seeds: tuple[int, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    happened: tuple["Happened", ...] = ()
 
     def inputs(self) -> list[str]:
         """Returns the key of each input, in the order in which the file numbers them."""
@@ -99,6 +170,8 @@ class About:
             data["seeds"] = list(self.seeds)
         if self.facts:
             data["facts"] = dict(self.facts)
+        if self.happened:
+            data[_HAPPENED_KEY] = [one.to_list() for one in self.happened]
         return data
 
     @classmethod
@@ -122,6 +195,7 @@ class About:
                 features=features,
                 seeds=tuple(int(seed) for seed in data.get("seeds", ())),
                 facts=dict(data.get("facts", {})),
+                happened=happened_from(data.get(_HAPPENED_KEY, ())),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} does not describe its draws: {error!r}") from error
@@ -187,10 +261,14 @@ class _NotingKeeper:
     used: UsedDraws
     key_of: Keys
 
-    def keep(self, dataset: Any, outputs: Outputs) -> None:
+    def keep(self, dataset: Any, outputs: Outputs, incidents: Incidents = NO_INCIDENTS) -> None:
         """Receives some outputs of one input, in the order in which they were drawn."""
         self.used.add(self.key_of(dataset), outputs)
-        self.keeper.keep(dataset, outputs)
+        self.keeper.keep(dataset, outputs, incidents)
+
+    def lose(self, dataset: Any, n: int) -> None:
+        """Passes on how many draws of an input were lost."""
+        self.keeper.lose(dataset, n)
 
 
 def input_names(pairs: Sequence[Pair]) -> dict[str, str]:
@@ -265,14 +343,13 @@ class _LinesKeeper:
         self._numbers = {key: number for number, key in enumerate(about.inputs())}
         self._key_of = Keys()
         self._file = file
+        self._chronicle = _Chronicle()
         self._write(about.to_dict())
 
-    def keep(self, dataset: Any, outputs: Outputs) -> None:
+    def keep(self, dataset: Any, outputs: Outputs, incidents: Incidents = NO_INCIDENTS) -> None:
         """Writes a line."""
-        key = self._key_of(dataset)
-        if key not in self._numbers:
-            self._write({"input": key})
-        number = self._numbers.setdefault(key, len(self._numbers))
+        number = self._number(dataset)
+        self._chronicle.add(number, len(outputs), incidents)
         self._write(
             {
                 "dataset": number,
@@ -281,8 +358,22 @@ class _LinesKeeper:
             }
         )
 
+    def lose(self, dataset: Any, n: int) -> None:
+        """Notes how many draws of an input were lost."""
+        if n:
+            self._chronicle.lose(self._number(dataset), n)
+
     def finish(self) -> None:
-        """Every line is written already."""
+        """Writes what happened; every other line is written already."""
+        if self._chronicle.happened:
+            self._write({_HAPPENED_KEY: [one.to_list() for one in self._chronicle.happened]})
+
+    def _number(self, dataset: Any) -> int:
+        """The number of an input, which gets a line if it is a new one."""
+        key = self._key_of(dataset)
+        if key not in self._numbers:
+            self._write({"input": key})
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def _write(self, data: dict[str, Any]) -> None:
         self._file.write((json.dumps(data, allow_nan=False) + "\n").encode())
@@ -297,20 +388,32 @@ class _ArraysKeeper:
         self._key_of = Keys()
         # By the key of the input: its chunks.
         self._chunks: dict[str, list[np.ndarray[Any, Any]]] = {key: [] for key in about.inputs()}
+        self._chronicle = _Chronicle()
 
-    def keep(self, dataset: Any, outputs: Outputs) -> None:
+    def keep(self, dataset: Any, outputs: Outputs, incidents: Incidents = NO_INCIDENTS) -> None:
         """Remembers an array."""
         array = _as_array(outputs)
         chunks = self._chunks.setdefault(self._key_of(dataset), [])
+        self._chronicle.add(self._number(dataset), len(outputs), incidents)
         if chunks:
             first = chunks[0]
             if first.dtype != array.dtype or first.shape[1:] != array.shape[1:]:
                 raise _no_array(outputs)
         chunks.append(array)
 
+    def lose(self, dataset: Any, n: int) -> None:
+        """Notes how many draws of an input were lost."""
+        if n:
+            self._chunks.setdefault(self._key_of(dataset), [])
+            self._chronicle.lose(self._number(dataset), n)
+
+    def _number(self, dataset: Any) -> int:
+        return list(self._chunks).index(self._key_of(dataset))
+
     def finish(self) -> None:
         """Writes the file."""
-        about = replace(self._about, further=tuple(self._chunks))
+        happened = tuple(self._chronicle.happened)
+        about = replace(self._about, further=tuple(self._chunks), happened=happened)
         arrays = {ABOUT: np.array(json.dumps(about.to_dict()))}
         for name, chunks in zip(array_names(about), self._chunks.values(), strict=True):
             if chunks:
@@ -370,10 +473,14 @@ def about_lines(path: Path) -> About | None:
     if not isinstance(first, dict) or _FORMAT_KEY not in first:
         return None
     further = []
+    happened: Any = ()
     for _, line in text_lines(path):
         if line.startswith('{"input": '):
             further.append(json.loads(line)["input"])
-    return replace(About.from_dict(first, path), further=tuple(further))
+        elif line.startswith('{"happened": '):
+            happened = json.loads(line)[_HAPPENED_KEY]
+    about = About.from_dict({**first, _HAPPENED_KEY: happened}, path)
+    return replace(about, further=tuple(further))
 
 
 def about_arrays(path: Path) -> About:

@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -16,6 +16,7 @@ from epsilometer.errors import InputError, MechanismError, short_repr
 from epsilometer.inputs import Pair, as_pair
 from epsilometer.inputs.pairs import RECORDED, digest_of
 from epsilometer.mechanisms.base import Mechanism
+from epsilometer.mechanisms.drawing_log import NO_INCIDENTS, Incidents, current_log
 from epsilometer.mechanisms.features import Features, as_features
 from epsilometer.mechanisms.used_draws import EarlierDraws, UsedDraws
 from epsilometer.outputs import Numbers, Outputs, concatenate, read_outputs
@@ -133,7 +134,15 @@ class Recording(Mechanism):
         about: kept_draws.About,
         skipped: Mapping[str, Sequence[Range]] | None = None,
     ) -> None:
-        self.sides = tuple(replace(side, seeds=about.seeds) for side in sides)
+        self.sides = tuple(
+            replace(
+                side,
+                seeds=about.seeds,
+                facts=about.facts,
+                incidents=_total(one for one in about.happened if one.number == number),
+            )
+            for number, side in enumerate(sides)
+        )
         self.pairs = about.pairs
         self.about = about
         self.chunk_size = about.chunk_size
@@ -142,6 +151,8 @@ class Recording(Mechanism):
         self.used = UsedDraws(kept_draws.input_names(about.pairs), about.seeds)
         self._keys = about.inputs()
         self._readers: dict[str, _Reader] = {}
+        # What happened while the outputs were recorded, and has not been reported.
+        self._happened = list(about.happened)
         self._key_of = kept_draws.Keys()
         self.features = self.sides[0].features if self.sides else None
         if len(self.sides) > 1 or self.pairs:
@@ -186,6 +197,13 @@ class Recording(Mechanism):
     def _note(self, key: str, outputs: Outputs, start: int) -> None:
         assert self.used is not None
         self.used.add(key, outputs, start)
+        number = self._keys.index(key)
+        for one in tuple(self._happened):
+            if one.number == number and one.start < start + len(outputs) and start < one.stop:
+                current_log().repeat(one.incidents)
+                # Lost draws count whenever one of those that may replace them is read.
+                if not one.incidents.redrawn:
+                    self._happened.remove(one)
 
     def prepared(self, pairs: Sequence[Pair], samples: int) -> "Recording":
         """Returns the same recording from its beginning, with the inputs of the audit."""
@@ -401,7 +419,33 @@ def recorded_pair(
             right_outputs = _with_long_wholes(right_outputs)
     if features is not None:
         note["features"] = features.note()
-    return left_outputs, right_outputs, note
+    return left_outputs, right_outputs, {**_kept_facts(left, right), **note}
+
+
+def _kept_facts(*sides: object) -> dict[str, Any]:
+    """Returns what weakens a reading of the draws of these sides, where `record=` wrote it."""
+    facts: dict[str, Any] = {}
+    for side in sides:
+        if isinstance(side, RecordedSide):
+            facts |= side.facts
+    return facts
+
+
+def recorded_incidents(values: object) -> Incidents:
+    """Returns what happened while these outputs were drawn, as far as `record=` wrote it."""
+    side = _opened(values)
+    incidents = side.incidents if isinstance(side, RecordedSide) else None
+    return NO_INCIDENTS if incidents is None else incidents
+
+
+def _total(happened: Iterable[kept_draws.Happened]) -> Incidents:
+    """Returns the counts of all together, lost draws each once."""
+    total = NO_INCIDENTS
+    redrawn = 0
+    for one in happened:
+        total += one.incidents
+        redrawn += one.incidents.redrawn
+    return replace(total, redrawn=redrawn)
 
 
 def recorded_seeds(values: object) -> tuple[int, ...]:

@@ -3,9 +3,9 @@
 import math
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
 
@@ -362,6 +362,8 @@ class RecordedSide:
         columns: the columns that make an output, if only some of them do.
         seeds: the seeds of the audits that drew them, if `record=` wrote them and the mechanism
             could be seeded.
+        facts: what weakens a reading of the draws, if `record=` wrote them.
+        incidents: what happened while they were drawn, likewise; None if nothing is known.
     """
 
     source: Source
@@ -370,6 +372,8 @@ class RecordedSide:
     features: Any = None
     columns: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    incidents: Any = None
 
     def __str__(self) -> str:
         return str(self.source)

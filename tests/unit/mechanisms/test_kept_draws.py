@@ -13,6 +13,9 @@ import pytest
 
 import epsilometer as em
 from epsilometer.engine.fingerprints import fingerprint
+from epsilometer.mechanisms import Mechanism
+from epsilometer.mechanisms.callables import failed_run
+from epsilometer.mechanisms.drawing_log import current_log
 from epsilometer.mechanisms.kept_draws import KeptLines, record_draws
 from epsilometer.outputs import read_outputs
 
@@ -100,6 +103,92 @@ def test_an_audit_of_kept_draws_is_the_audit(tmp_path, mechanism, name, inputs, 
     again = em.audit(kept, claim=em.PureDP(0.5), **settings)
     assert without_provenance(first) == without_provenance(again)
     assert first.settings["recorded_to"].endswith(name)
+
+
+class TurnedAway(Mechanism):
+    """A service that fails now and then, and turns requests away for some inputs only."""
+
+    name = "turned away"
+    is_seeded = False
+    chunk_size = 50
+
+    def __init__(self, *turned_away):
+        self.turned_away = turned_away
+        self.on_error = "outcome"
+        self._rng = np.random.default_rng(3)
+
+    def sample(self, dataset, n, rng):
+        values = self._rng.laplace(dataset, 1.0, n).round(1).tolist()
+        values[0] = failed_run("Status500")
+        is_turned_away = dataset in self.turned_away
+        current_log().add(requests=n, retried=n // 2 if is_turned_away else 0, failed=1)
+        return read_outputs(values)
+
+
+def reported(result):
+    names = ("on_error", "failed", "retried", "redrawn")
+    facts = {name: result.settings[name] for name in names if name in result.settings}
+    return facts, {report.name: report.untrusted for report in result.health}
+
+
+@pytest.mark.parametrize("turned_away", [(0,), (0, 3), ()], ids=str)
+def test_requests_that_were_sent_again_and_failures_are_kept(tmp_path, turned_away):
+    """A recording is as trustworthy as the audit that made it."""
+    inputs, claim = em.Pair(0, 3), em.PureDP(0.5)
+    settings = {"samples": 600, "seed": 3}
+    path = tmp_path / "d.jsonl"
+    first = em.audit(TurnedAway(*turned_away), inputs, claim, record=path, **settings)
+    assert min(reported(first)[0]["failed"]) > 0
+    assert (
+        reported(first)[1].get("retried-requests") is {0: None, 1: True, 2: False}[len(turned_away)]
+    )
+
+    recording = em.from_recording(path)
+    assert reported(em.audit(recording, inputs, claim, **settings)) == reported(first)
+    copied = tmp_path / "copy.jsonl"
+    em.audit(recording, inputs, claim, record=copied, **settings)
+    assert reported(em.audit(em.from_recording(copied), inputs, claim, **settings)) == reported(
+        first
+    )
+    facts, reports = reported(em.compare(recording.left, recording.right, claim, seed=0))
+    assert facts == reported(first)[0]
+    assert reports.get("retried-requests") is reported(first)[1].get("retried-requests")
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.npz"])
+@pytest.mark.parametrize("keywords", [{}, {"stop_early": True}, {"method": "profile"}], ids=str)
+def test_draws_that_were_lost_and_drawn_again_are_kept(tmp_path, name, keywords):
+    """As when a worker dies: what replaces a lost draw counts against the finding here, too."""
+    inputs, claim = em.Pair(0, 1), em.PureDP(0.5)
+    rng = np.random.default_rng(1)
+    with record_draws(em.from_callable(lambda x: x), [inputs], tmp_path / name) as kept:
+        for dataset in (0, 1):
+            kept.keeper.keep(dataset, read_outputs(rng.laplace(dataset, 1.0, 1000)))
+        kept.keeper.lose(0, 40)
+    recording = em.from_recording(tmp_path / name)
+    settings = {"samples": 1000, "seed": 3, **keywords}
+    result = em.audit(recording, claim=claim, **settings)
+    facts, reports = reported(result)
+    assert facts["redrawn"][0] >= 40
+    assert facts["redrawn"][1] == 0
+    assert reports["redrawn"] is ("method" in keywords)
+    np.savez(tmp_path / "same.npz", **side_arrays(recording))
+    fair = em.audit(em.from_recording(tmp_path / "same.npz", pair=inputs), claim=claim, **settings)
+    assert result.lower_bound < fair.lower_bound or "method" in keywords
+
+    compared = em.compare(recording.left, recording.right, claim, seed=0)
+    assert reported(compared)[0]["redrawn"] == [40, 0]
+    assert reported(compared)[1]["redrawn"] is True
+    assert compared.verdict is em.Verdict.INCONCLUSIVE
+
+
+def side_arrays(recording):
+    """The outputs of both sides, as arrays."""
+    sides = {"left": recording.left, "right": recording.right}
+    return {
+        name: np.concatenate([piece.blocks[0].columns[0].values for piece in side.pieces()])
+        for name, side in sides.items()
+    }
 
 
 def test_draws_of_worker_processes_are_kept(tmp_path):
