@@ -216,6 +216,23 @@ def _(document: Document, rng: Generator) -> bool:
     return True
 
 
+@_forgery("ledger invented")
+def _(document: Document, rng: Generator) -> bool:
+    """A search may choose again on what has proved; an audit of given pairs may not."""
+    if "paid" in _details(document):
+        return False
+    _details(document)["paid"] = [["certificate", 1.0 - _first(document)["confidence"]]]
+    return True
+
+
+@_forgery("search invented")
+def _(document: Document, rng: Generator) -> bool:
+    if "finder" in document["settings"]:
+        return False
+    document["settings"]["finder"] = {"name": "random"}
+    return True
+
+
 # Verdicts.
 
 
@@ -1245,6 +1262,22 @@ def _(document: Document, rng: Generator) -> bool:
     if not _has_bets(document) or bets[0]["left"][1] < 2 or len(bets) < 2:
         return False
     bets[0]["p1"] = min(bets[0]["p1"] * 1.0000001, 1.0)
+    return True
+
+
+@_unknowable("refutation of a curve hidden behind a low bound")
+def _(document: Document, rng: Generator) -> bool:
+    """Another line, chosen beforehand, may have proved as little."""
+    is_of_event = _first(document)["method"] == "events" and len(document["findings"]) == 1
+    is_curve = document["claim"]["notion"] in ("gaussian", "renyi", "zcdp", "tradeoff")
+    is_hidden = (
+        _is_exact(document) and is_of_event and is_curve and "finder" not in document["settings"]
+    )
+    if document["verdict"] != "refuted" or not is_hidden:
+        return False
+    _set_bound(document, 0.0)
+    document["verdict"] = "not refuted"
+    document["p_value"] = 1.0
     return True
 
 

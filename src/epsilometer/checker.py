@@ -2192,6 +2192,10 @@ def check_budget(document: Any, findings: Sequence[StoredFinding]) -> None:
     certified = [finding for finding in findings if finding.guarantee != _IF_GAUSSIAN]
     check_gaussian_findings(first, implied)
     has_bits = document["settings"].get("representation") == "all"
+    _require(
+        ("paid" in first.details) == ("finder" in document["settings"]),
+        "a search has a ledger of its certificates, and nothing else has one",
+    )
     if "paid" in first.details:
         check_ledger(first, certified, failure, has_bits)
         check_search_decided(document, certified, has_bits)
