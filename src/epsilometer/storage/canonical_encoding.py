@@ -317,6 +317,9 @@ def wrapped_function(value: Any) -> Any:
     """
     if is_own(type(value).__module__):
         return None
+    if isinstance(value, staticmethod):
+        # Its `__wrapped__` is a descriptor of the class, the same for all of them.
+        return value.__func__
     wrapped = inspect.getattr_static(value, "__wrapped__", None)
     return wrapped or inspect.getattr_static(value, "py_func", None)
 

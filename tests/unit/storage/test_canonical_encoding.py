@@ -117,7 +117,8 @@ def test_objects_are_their_class_and_their_state():
 
 def test_wrappers():
     one, two = compiled(BASE), compiled(CHANGED[0])
-    for wrap in (functools.lru_cache, functools.partial, np.vectorize):
+    wraps = (functools.lru_cache, functools.partial, np.vectorize, staticmethod)
+    for wrap in wraps:
         assert code_digest(wrap(one)) != code_digest(wrap(two))
     assert code_digest(functools.partial(one, 1)) != code_digest(functools.partial(one, 2))
 
