@@ -473,12 +473,13 @@ def about_lines(path: Path) -> About | None:
     if not isinstance(first, dict) or _FORMAT_KEY not in first:
         return None
     further = []
-    happened: Any = ()
+    happened: list[Any] = []
     for _, line in text_lines(path):
         if line.startswith('{"input": '):
             further.append(json.loads(line)["input"])
         elif line.startswith('{"happened": '):
-            happened = json.loads(line)[_HAPPENED_KEY]
+            # Recordings may have been put one behind the other.
+            happened += json.loads(line)[_HAPPENED_KEY]
     about = About.from_dict({**first, _HAPPENED_KEY: happened}, path)
     return replace(about, further=tuple(further))
 

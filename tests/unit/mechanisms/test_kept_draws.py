@@ -182,6 +182,23 @@ def test_draws_that_were_lost_and_drawn_again_are_kept(tmp_path, name, keywords)
     assert compared.verdict is em.Verdict.INCONCLUSIVE
 
 
+def test_recordings_behind_each_other_keep_what_happened_in_both(tmp_path):
+    settings = {"samples": 600, "seed": 3}
+    lines = []
+    for name in ("a.jsonl", "b.jsonl"):
+        path = tmp_path / name
+        em.audit(TurnedAway(0), em.Pair(0, 3), em.PureDP(0.5), record=path, **settings)
+        lines += path.read_text().splitlines()[1 if lines else 0 :]
+    both = tmp_path / "both.jsonl"
+    both.write_text("\n".join(lines) + "\n")
+    recording = em.from_recording(both)
+    facts, reports = reported(em.compare(recording.left, recording.right, em.PureDP(0.5), seed=0))
+    single = em.from_recording(tmp_path / "a.jsonl")
+    of_one, _ = reported(em.compare(single.left, single.right, em.PureDP(0.5), seed=0))
+    assert facts["retried"] == [2 * n for n in of_one["retried"]]
+    assert reports["retried-requests"] is True
+
+
 def side_arrays(recording):
     """The outputs of both sides, as arrays."""
     sides = {"left": recording.left, "right": recording.right}
