@@ -37,15 +37,22 @@ def describe_environment() -> dict[str, str | int]:
 
 
 @cache
-def _libraries() -> Any:
-    """The BLAS libraries of this process, searched for only once because that takes time."""
-    # SciPy has a BLAS library of its own, which is found only if it is loaded before the search.
-    import scipy.linalg  # noqa: F401
+def _libraries(has_scipy: bool) -> Any:
+    """The BLAS libraries of this process; the search takes time, so what it finds is kept.
+
+    Args:
+        has_scipy: whether SciPy's linear algebra is loaded, which has a library of its own.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def one_thread() -> Any:
-    """A context in which linear algebra does not start threads."""
-    return _libraries().limit(limits=1, user_api="blas")
+    """A context in which the linear algebra that is loaded does not start threads.
+
+    Whoever needs `scipy.linalg` inside of it imports that before. It is not imported here, because
+    audits of numbers need none of it, and it takes as long as they do.
+    """
+    has_scipy = "scipy.linalg" in sys.modules
+    return _libraries(has_scipy).limit(limits=1, user_api="blas")

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any, Unpack
 
 import numpy as np
-import scipy  # scipy.linalg is loaded when it is first used: that takes as long as a small audit
+import scipy
 from scipy.special import ndtr
 
 from epsilometer.arrays import Floats
@@ -216,6 +216,9 @@ def greatest_improvement(
     points, scores = remembered(scored)
     # Matrices of this size are done before threads synchronise (200 points: 0.15 s with threads,
     # 0.06 s without).
+    # Its library is limited only if it is loaded before.
+    import scipy.linalg  # noqa: F401
+
     with one_thread():
         process = fit(points, standardised(scores), coordinates)
         mean, _ = process.predict(points)
