@@ -41,6 +41,7 @@ import numpy as np
 from scipy.special import expit, gammaln, ndtri, xlog1py, xlogy
 
 from epsilometer.arrays import Floats
+from epsilometer.bisection import rejected_end
 from epsilometer.bounds.one_run import MAX_EPSILON, Guesses
 
 # The weight of a guess that is one standard deviation from the middle. Twice as many steps change
@@ -136,16 +137,10 @@ def walk_needed(
         thresholds = _thresholds(steps, math.exp(log_tail), chance)
         return crossing_probability(steps, thresholds, chance) + excess < failure_probability
 
-    refuting = math.log(_TINY_TAIL)
-    if not refutes(refuting):
+    smallest = math.log(_TINY_TAIL)
+    if not refutes(smallest):
         return tuple(Guesses(r, r + 1) for r, _ in guesses)
-    not_refuting = 0.0
-    for _ in range(_TAIL_HALVINGS):
-        middle = 0.5 * (refuting + not_refuting)
-        if refutes(middle):
-            refuting = middle
-        else:
-            not_refuting = middle
+    refuting = rejected_end(refutes, rejected=smallest, kept=0.0, halvings=_TAIL_HALVINGS)
     thresholds = _thresholds(steps, math.exp(refuting), chance)
     return _needed_for(guesses, steps, thresholds)
 
