@@ -98,15 +98,25 @@ class LearnedScore:
         return Event(partition, level == int(upper))
 
     def threshold(self, mass: float, upper: bool) -> float:
-        """The score between a tail and the rest, not on a score that draws have."""
+        """The score between a tail and the rest, not on a score that draws have.
+
+        Draws with one score stay together: of the tails with and without them, the one whose size
+        is nearer to the intended size is taken.
+        """
         ordered = self.ordered
         n = len(ordered)
         size = min(max(round(mass * n), 1), n - 1)
         first_above = n - size if upper else size
-        low = ordered[first_above - 1]
-        high = ordered[first_above]
         # Sums of weights are equal only up to rounding.
         rounding = 0.0 if self.is_line else _ROUNDING * (ordered[-1] - ordered[0])
+        if ordered[first_above] - ordered[first_above - 1] <= rounding:
+            score = ordered[first_above]
+            start = int(np.searchsorted(ordered, score - rounding, side="left"))
+            end = int(np.searchsorted(ordered, score + rounding, side="right"))
+            ends = [place for place in (start, end) if 0 < place < n]
+            first_above = min(ends, key=lambda end: abs(end - first_above), default=first_above)
+        low = ordered[first_above - 1]
+        high = ordered[first_above]
         middle = 0.5 * (low + high)
         if high - low > rounding and middle > low:
             return float(middle)
