@@ -28,6 +28,7 @@ OTHERS = """
 [[audit]]
 name = "true"
 mechanism = "zoo:randomized_response"
+epsilon = 3
 samples = 200
 
 [[audit]]
