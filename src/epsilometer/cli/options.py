@@ -8,11 +8,10 @@ groups, see `GroupedCommand`.
 from decimal import Decimal
 from typing import Annotated, Any
 
-import click
 import typer
 from typer.core import TyperCommand
 
-from epsilometer.errors import meant_number
+from epsilometer.errors import InputError, meant_number
 
 # The groups of options, in the order in which the help shows them.
 CLAIM = "Claim"
@@ -71,7 +70,7 @@ class GroupedCommand(TyperCommand):
             is_value = not parameter.multiple and not is_flag
             panel = getattr(parameter, "rich_help_panel", None)
             if panel in _SAID_ONCE and is_value and given.count(parameter) > 1:
-                raise click.UsageError(f"{parameter.opts[0]} is given twice: give it once", ctx)
+                raise InputError(f"{parameter.opts[0]} is given twice: give it once")
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
